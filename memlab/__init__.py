@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from memlab.errors import RedactionWarning as RedactionWarning
     from memlab.io import adapters as adapters
     from memlab.io import ingest as ingest
+    from memlab.io.aio import AsyncLab as AsyncLab
     from memlab.io.recorder import read_record as read_record
     from memlab.io.recorder import read_spans as read_spans
     from memlab.io.recorder import record as record
@@ -67,9 +68,12 @@ if TYPE_CHECKING:
     from memlab.kernel.verbs.results import Memory as Memory
     from memlab.science import examples as examples
     from memlab.science import simulation as simulation
+    from memlab.science.bench import bench_budgets as bench_budgets
     from memlab.science.bench import bench_conversations as bench_conversations
     from memlab.science.bench import bench_dynamics as bench_dynamics
     from memlab.science.bench import bench_lab as bench_lab
+    from memlab.science.bench import bench_reviews as bench_reviews
+    from memlab.science.bench import bench_wanted as bench_wanted
     from memlab.science.evaluation import evaluate as evaluate
     from memlab.science.evaluation import failures as failures
     from memlab.science.evaluation import plan as plan
@@ -97,6 +101,7 @@ if TYPE_CHECKING:
 
 # The module that defines each public name; a tuple if the name differs in that module.
 _WHERE = {
+    "AsyncLab": "io.aio",
     "DamageWarning": "errors",
     "Extension": "kernel.extension",
     "ExplorationWarning": "errors",
@@ -125,9 +130,12 @@ _WHERE = {
     "Setting": "kernel.policies",
     "Slates": "kernel.slates",
     "Slot": "kernel.policies",
+    "bench_budgets": "science.bench",
     "bench_conversations": "science.bench",
     "bench_dynamics": "science.bench",
     "bench_lab": "science.bench",
+    "bench_reviews": "science.bench",
+    "bench_wanted": "science.bench",
     "check": "subjects.io.checking",
     "compare": "science.history",
     "decrypt": "subjects.io.encrypting",

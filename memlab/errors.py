@@ -567,8 +567,8 @@ def require_extra(extra: str, feature: str) -> Iterator[None]:
     Parameters
     ----------
     extra
-        The extra of memlab-core that installs the packages: "plots", "science", "widgets", "models", "annoy", "mcp"
-        or "secure".
+        The extra of memlab-core that installs the packages: "plots", "science", "widgets", "models", "minilm", "annoy",
+        "mcp" or "secure".
     feature
         The feature that needs the packages, as the subject of a sentence.
 

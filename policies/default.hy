@@ -60,10 +60,13 @@
 (defpolicy recall-score [late similarity coverage around-lexical around-similarity session-lexical session-seed
                          before-coverage names-date names-other names-speaker speaker-role asks-you asks answers words
                          first-person names-things says-when asks-when says-number asks-how-many asks-now takes-over
-                         says-others says-change corrects kind outdated asks-over-time]
+                         says-others says-change corrects kind outdated asks-over-time reliance]
   "Relevance of the memory itself, then of its context, then of its speaker, time and form. Of statements by one speaker
    on one subject, the later ranks at the earlier one's relevance."
-  (+ (* 0.134 (min-max late))               ; meaning: contains words similar to the query's
+  (+ (* 2 reliance                           ; meaning: a good embedder decides where words are of no use
+        (** (max 0 (- 1 (* 2 (slate-max coverage)))) 3)
+        (min-max similarity))
+     (* 0.134 (min-max late))               ; meaning: contains words similar to the query's
      (* 0.05 late)                          ; meaning: similar words, on an absolute scale
      (* 0.089 (min-max similarity))         ; meaning: the whole text is similar
      (* 0.03 coverage)                      ; words: uses the words of the query

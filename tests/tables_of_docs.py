@@ -141,7 +141,7 @@ def operations() -> str:
         )
         for name, o in OPERATIONS.items()
     ]
-    return rows("operation | needed | optional | it | what it does", lines)
+    return rows("operation | needed | optional | effect | description", lines)
 
 
 def arguments() -> str:

@@ -133,6 +133,33 @@ def tune_value(folder, **options):
     )
 
 
+def open_notes():
+    """Open a lab in memory with notes, recalls, feedback and questions."""
+    lab = memlab.open(clock=memlab.ManualClock("2026-03-01T12:00:00"))
+    lab.remember([text for texts in TEXTS.values() for text in texts])
+    lab.feedback(lab.recall("who has the keys?")[0], "success")
+    for texts in ASKED.values():
+        for query, _ in texts:
+            lab.questions.add(query, wants=[1, 3])
+    return lab
+
+
+def score_packs(folder, **options):
+    with open_notes() as lab:
+        policies = {"companion": "companion", "new": "(fn [age-days] age-days)"}
+        policies["long"] = pl.col("text").str.len_chars()
+        return (
+            lab.score(policies, **options).to_dict(),
+            len(lab.memories),
+            lab.io.store.journal.head,
+        )
+
+
+def compare_labs(folder, **options):
+    with open_notes() as lab, memlab.replay(lab, "companion").lab as other:
+        return memlab.compare(lab, other, points=5, **options).frame.rows()
+
+
 def replay_packs(folder, **options):
     """Replay a lab in memory under two packs, into a folder if there is an executor."""
     with memlab.open(clock=memlab.ManualClock("2026-03-01T12:00:00")) as lab:
@@ -172,6 +199,8 @@ CALLS = [
     tune_order,
     tune_value,
     replay_packs,
+    score_packs,
+    compare_labs,
     evaluate_folder,
 ]
 
@@ -218,6 +247,16 @@ def test_an_open_lab_is_scored_by_threads_and_refused_by_processes(lab):
     bench = partial(memlab.bench_lab, lab, questions, packs=PACKS)
     with ThreadPoolExecutor(2) as threads:
         assert describe_bench(bench(executor=threads)) == describe_bench(bench())
+
+
+def test_labs_of_the_past_and_encrypted_labs_are_not_copied_for_workers(lab):
+    lab.remember("a note")
+    lab.questions.add("a note?", wants=[1])
+    past = lab.at(event=lab.io.store.journal.head)
+    with pytest.raises(InputError, match=r"Omit executor="):
+        memlab.compare(past, lab, names=("past", "now"), executor=2)
+    with pytest.raises(InputError, match="number of processes"):
+        lab.score(executor="many")
 
 
 def end_once(folder, task, step):

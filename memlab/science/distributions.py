@@ -1,7 +1,8 @@
 """Distribution functions of statistical tests: normal, Student's t, F and beta.
 
-All but the normal one are the regularised incomplete beta function, computed by its continued fraction (DiDonato and Morris
-1992, equation 9). The smaller tail is computed first, so that small probabilities keep all their digits.
+All but the normal distribution use the regularised incomplete beta function, computed by its continued
+fraction (DiDonato and Morris 1992, equation 9). The smaller tail is computed first, so that small
+probabilities keep all their digits.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def _invert_beta(a: float, b: float, p: float, q: float) -> tuple[float, float]:
     if swapped:  # The smaller of x and 1 - x is solved for, which has all digits.
         a, b, p, q = b, a, q, p
     low, high, x = 0.0, 0.5, min(0.5, a / (a + b))
-    for _ in range(400):  # Newton's steps, and halves of the interval where a step leaves it
+    for _ in range(400):  # Newton steps; bisect the interval where a step would leave it.
         lower, upper = _beta(a, b, x, 1 - x)
         error = lower - p if p < q else q - upper
         low, high = (low, x) if error > 0 else (x, high)

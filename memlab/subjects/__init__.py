@@ -27,9 +27,7 @@ EXTENSIONS = (
     "memlab.subjects.rederiving",
     "memlab.subjects.review",
 )
-"""The subjects that declare something.
-
-Hooks are called in this order: a correction calls ``extraction`` first.
+"""The subjects with declarations. Hooks are called in this order: a correction calls ``extraction`` first.
 """
 
 PACK_DECLARATIONS = ("memlab.subjects.attribution.extension", "memlab.subjects.context.extension")

@@ -67,11 +67,13 @@ from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Edited, Edits, Feedback, Memory, Remembered, render_overview
 from memlab.kernel.verbs.seam import Accessor, Seam
 from memlab.kernel.verbs.verbs import Verbs
+from memlab.science.batch import Workers
+from memlab.subjects.listening import Listener, Listeners
 from memlab.subjects.mending import make_repairer
 
 if TYPE_CHECKING:
     from memlab.science.evaluation import Verdicts
-    from memlab.subjects.agent_verbs.agents import LabAgents
+    from memlab.subjects.agent_verbs.agents import Agent, LabAgents
     from memlab.subjects.clusters.clusters import LabGraph
     from memlab.subjects.context.context import Context
     from memlab.subjects.facts.facts import LabFacts
@@ -199,6 +201,7 @@ class Lab(Displayed):
         self._remembering = Remembering(core, partial(_wake_linker, weakref.ref(self)))
         self._corrections = Corrections(core)
         self._components: dict[str, Any] = {}
+        self._listeners: Listeners | None = None
         if store.state.projections["waiting"]:
             self._component("linker").wake()
         if not store.journal.read_only and store.state.unembedded:
@@ -218,11 +221,15 @@ class Lab(Displayed):
         make = LASTING_COMPONENTS.get(name)
         if make is None:
             return (
-                COMPONENTS[name](self._verbs(self._owned_core, self._component))
+                self._watched(
+                    name, COMPONENTS[name](self._verbs(self._owned_core, self._component))
+                )
                 if name in COMPONENTS
                 else getattr(self, name)
             )
-        component = self._components[name] = make(self._verbs(self._core, _refuse_component))
+        component = self._components[name] = self._watched(
+            name, make(self._verbs(self._core, _refuse_component))
+        )
         if hasattr(component, "stop_soon"):
             weakref.finalize(self, component.stop_soon)
         return component
@@ -232,12 +239,16 @@ class Lab(Displayed):
         verbs = self._questions, self._judgements, self._remembering, self._corrections
         return Verbs(core, *verbs, component)
 
+    def _watched(self, name: str, component: Any) -> Any:
+        """Return a component, whose verbs are reported to listeners (``on``)."""
+        return component if self._listeners is None else self._listeners.watch(name, component)
+
     # -- subjects ---------------------------------------------------------------------------------------------
 
     @property
     def policies(self) -> LabPolicies:
         """The accessor for packs and policies: choose, install, pin, compare, watch."""
-        return LabPolicies(self._owned_core)
+        return self._watched("policies", LabPolicies(self._owned_core))
 
     @property
     def features(self) -> LabFeatures:
@@ -263,6 +274,51 @@ class Lab(Displayed):
     def agents(self) -> LabAgents:
         """The accessor for agents: ``lab.agents("tutor")`` is the agent of this name."""
         return self._component("agents")
+
+    @checked
+    def agent(
+        self,
+        name: str,
+        *,
+        project: str | None = None,
+        session: str | None = None,
+        role: str = "member",
+    ) -> Agent:
+        """Return an agent, whose calls are made in its own name.
+
+        This is the one way to name the agent of a call. The agent is the creator of its memories, the
+        viewer of its recalls and the source of its feedback. ``lab.agents(name)`` is the same.
+
+        Parameters
+        ----------
+        name
+            The name, with or without the prefix "agent:".
+        project
+            The only project that it reads and writes. Default: any.
+        session
+            Its session. Default: a session of its own. ``agent.session("s1")`` opens one for chats.
+        role
+            "reader", "member" or "owner".
+
+        Returns
+        -------
+        Agent
+            The agent.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such role.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> coder = memlab.open().agent("coder", project="api")
+        >>> _ = coder.remember("Run the tests before a push", kind="convention")
+        >>> coder.memories["creator"].to_list()
+        ['agent:coder']
+        """
+        return self.agents(name, project=project, session=session, role=role)
 
     @property
     def io(self) -> LabIO:
@@ -513,8 +569,8 @@ class Lab(Displayed):
         query
             The text to search for.
         limit
-            The maximum number of results. Default: the pack's setting ``limit``. Exploration items
-            are added to it.
+            The maximum number of results. Default: the pack's setting ``limit``. Exploration items are added to this
+            number.
         project
             Admit memories of this project and memories without a project.
         session
@@ -1212,7 +1268,7 @@ class Lab(Displayed):
         when
             A time: the lab is as it was after the last event up to then.
         event
-            The number of an event (``lab.log``): the lab is as it was after it.
+            The number of an event (``lab.log``): the lab is as it was after this event.
         viewer
             A person or agent. Private memories of other creators are in no frame, text, count,
             score, cluster or export.
@@ -1290,6 +1346,57 @@ class Lab(Displayed):
             return render_overview(repr(self), self.memories)
 
     # -- the pack, opening and closing ------------------------------------------------------------------------
+
+    @checked
+    def on(self, verb: str, f: Annotated[Any, AsGiven]) -> Listener:
+        """Call a function after each call of a verb in this process.
+
+        Parameters
+        ----------
+        verb
+            "recall", "remember", "feedback", "edit", "forget", "restore" or "purge". Of agents:
+            "credit", "verify", "learn" (the end of a session). Of policies: "use", "install",
+            "rollback", "pin", "unpin", "challenge", "end_challenge", "verdict". Also "close", and "*"
+            for all.
+        f
+            A function of one argument, a ``VerbCall`` with the arguments, the result or error, and
+            the seconds. It is called in the thread of the verb, before the verb returns.
+
+        Returns
+        -------
+        Listener
+            The listener; ``remove`` it, or use it in a ``with`` block.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such verb.
+        InputError
+            If ``f`` is not callable, or is a coroutine function.
+
+        Notes
+        -----
+        A verb is reported however it was called: by the lab, an agent, a context, turns in the
+        background, a server or an adapter. Its own calls inside ``f`` are not. An error in ``f`` never
+        reaches the caller of the verb: it is logged, and the first one is a warning. Without listeners
+        the verbs cost nothing more. Writes of other processes are not reported.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The user prefers tabs")
+        >>> with lab.on("recall", lambda call: print(call.arguments["query"], len(call.result))):
+        ...     _ = lab.recall("tabs or spaces?")
+        tabs or spaces? 1
+        """
+        # No reference from the listeners to the lab: the lab is released as soon as nobody uses it.
+        listeners = self._listeners = self._listeners or Listeners()
+        listener = listeners.add(verb, f)
+        parts = {**vars(self._verbs(self._core, self._component)), **self._components, "lab": self}
+        for name, part in parts.items():
+            listeners.watch(name, part)
+        return listener
 
     @checked
     def challenge(
@@ -1415,6 +1522,7 @@ class Lab(Displayed):
         questions: Annotated[Any, AsGiven] = None,
         *,
         metrics: str | Sequence[str] = ("ndcg@10", "hit@5", "recall@10", "mrr"),
+        executor: Workers = None,
     ) -> Scores:
         """Score policies on labelled questions, next to the active pack, without logging.
 
@@ -1432,6 +1540,10 @@ class Lab(Displayed):
         metrics
             ``ndcg``, ``hit`` (any wanted memory is shown), ``recall``, ``mrr``, ``map`` or
             ``recall_all``, each with a number of ranks. Without a number, 10 ranks count.
+        executor
+            A number of processes, or an object with ``submit``, such as a
+            ``dask.distributed.Client``. Each policy is a task, on a copy of the lab. Default: this
+            thread.
 
         Returns
         -------
@@ -1446,6 +1558,8 @@ class Lab(Displayed):
             If there is no such pack, feature or metric.
         PolicyError
             If the text of a policy is invalid.
+        WorkerLost
+            If the executor does not return the result of a policy.
 
         Notes
         -----
@@ -1461,7 +1575,7 @@ class Lab(Displayed):
         >>> lab.score(["similarity"], metrics="mrr").frame["value"].to_list()
         [1.0, 1.0]
         """
-        return self._component("score")(policies, questions, metrics)
+        return self._component("score")(policies, questions, metrics, executor=executor)
 
     @checked
     def close(self) -> None:
@@ -1525,7 +1639,6 @@ def _refuse_component(name: str) -> Any:
 
 
 RENAMED: dict[str, str | tuple[str, Callable[[Lab], Any]]] = {
-    "agent": "agents",
     "attribute": "agents.credits.answer",
     "check": "io.check",
     "clusters": "graph.clusters",

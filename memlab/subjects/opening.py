@@ -73,7 +73,7 @@ def open_lab(
     Raises
     ------
     NotALab
-        If the path is a file or a directory of something else.
+        If the path is a file, or a directory with other content.
     NewerLab
         If a later version of memlab wrote the lab.
     DamagedLab
@@ -141,7 +141,7 @@ def load_lab(
 ) -> Lab:
     """Load a file, a folder, a frame or messages into a new lab in memory.
 
-    ``lab.load`` adds to an existing lab. Loading the same again adds nothing, and an interrupted
+    ``lab.load`` adds to an existing lab. Loading the same source again adds nothing, and an interrupted
     load continues where it stopped.
 
     Parameters

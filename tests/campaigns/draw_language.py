@@ -65,7 +65,7 @@ def list_sentences() -> Iterator[str]:
     for pattern in PAGES:
         for page in sorted(ROOT.glob(pattern)):
             prose = re.sub(
-                r"^```.*?^```$|^\|.*$|^#.*$|^:::.*$",
+                r"^```.*?^```$|^\|[^\n]*$|^#[^\n]*$|^:::[^\n]*$",
                 "",
                 page.read_text(encoding="utf-8"),
                 flags=re.M | re.S,

@@ -165,7 +165,7 @@ def test_slates_alone_do_with_ids(agent, clock):
     failures = memlab.failures(log, labels)
     assert failures.rows["place"].to_list() == ["found", "not in the pool"]
     assert any("Without the lab" in note for note in failures.notes)
-    with pytest.raises(InputError, match="no lab is at hand"):
+    with pytest.raises(InputError, match="and none was passed"):
         memlab.failures(log, wanted(("tea", "t1")))
 
 

@@ -1,6 +1,7 @@
 """Plans: the design that shows where policies differ needs the fewest recalls, and says how many."""
 
 import numpy as np
+import polars as pl
 import pytest
 from probed_logs import World
 
@@ -58,6 +59,40 @@ def test_the_half_width_is_that_of_logs_of_the_design(plan):
     row = design(plan, "good", "challenge, 1 extra")
     assert row["half_width"] == pytest.approx(1.96 * np.std(found), rel=0.2)
     assert row["difference"] == pytest.approx(np.mean(found), abs=0.1)
+
+
+def test_the_recall_cost_is_that_of_what_is_shown(plan):
+    slates = WORLD.slates()
+    candidates = slates.candidates.collect()
+    rewards = slates.feedback.collect().filter(pl.col("reward") > 0)
+    useful = rewards.group_by("decision").agg("memory_id").rows()
+
+    def top(value):
+        ranked = candidates.sort(value).group_by("decision", maintain_order=True).head(WORLD.limit)
+        return dict(ranked.group_by("decision").agg("memory_id").iter_rows())
+
+    old, new = top(pl.col("rank")), top(-pl.col("good"))
+    exchanged, drafted = [], []
+    for key, ids in useful:
+        first = [id for id in old[key] if id not in new[key]]
+        second = [id for id in new[key] if id not in old[key]]
+        lost = len({*first} & {*ids}) - len({*second} & {*ids})
+        exchanged.append(lost / len(ids))
+        # each policy fills half of the disputed positions, best first; a coin decides about the middle
+        chances = np.clip(len(first) / 2 - np.arange(len(first)), 0, 1)
+        kept, added = (
+            sum(chance for id, chance in zip(own, chances, strict=True) if id in ids)
+            for own in (first, second)
+        )
+        drafted.append((len({*first} & {*ids}) - kept - added) / len(ids))
+    costs = {
+        name: design(plan, "good", name)["recall_cost"]
+        for name in plan.frame["design"].unique().to_list()
+    }
+    assert costs["A/B by recall"] == costs["challenge by lot"]
+    assert costs["A/B by recall"] == pytest.approx(np.mean(exchanged) / 2)
+    assert costs["challenge by draft"] == pytest.approx(np.mean(drafted))
+    assert 0 < costs["challenge, 1 extra"] < costs["challenge, 3 extra"]
 
 
 def test_of_a_small_difference_it_gives_the_half_width_and_no_promise(plan):

@@ -29,6 +29,7 @@ VOCABULARIES = {
     3: "b5b3055af91a",
     4: "b5eaf07fcfbf",
     5: "fee9237e5bf0",
+    6: "7a6acb8fb761",
 }
 """Digest of what packs may say, by the number of the vocabulary."""
 

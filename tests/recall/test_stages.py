@@ -85,11 +85,12 @@ def test_a_stage_that_reads_what_is_not_there_yet_is_named():
 
 
 def test_a_plan_is_kept_by_hash_name_and_what_known_was_calibrated_for():
-    plans, pack = Plans("embedder"), memlab.load_pack("memlab")
-    assert plans.get(pack) is plans.get(replace(pack))
-    assert plans.get(replace(pack, name="other")) is not plans.get(pack)
-    assert not plans.get(replace(pack, known_for="")).show.tells_known
-    assert plans.get(pack).show.tells_known
+    plans, pack = Plans(), memlab.load_pack("memlab")
+    assert plans.get(pack, "embedder") is plans.get(replace(pack), "embedder")
+    assert plans.get(replace(pack, name="other"), "embedder") is not plans.get(pack, "embedder")
+    assert plans.get(pack, "other") is not plans.get(pack, "embedder")
+    assert not plans.get(replace(pack, known_for=""), "embedder").show.tells_known
+    assert plans.get(pack, "embedder").show.tells_known
 
 
 @pytest.mark.parametrize("pack", sorted(memlab.packs()))

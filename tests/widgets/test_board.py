@@ -128,10 +128,20 @@ def test_a_challenge_begins_from_the_planner(board, judged, ask):
     )
 
 
-@pytest.mark.parametrize("design", ["lot", "ab"])
+def test_the_number_of_extra_items_may_be_auto(judged, ask):
+    judged.policies.end_challenge("words")
+    board = EvaluationBoard(judged)
+    settings = {"policy": "companion", "design": "extra", "extra": "auto", "rate": 1.0}
+    assert ask(board, "challenge", **settings, reason="") == {}
+    assert judged.policies.challenges[-1].extra == "auto"
+    assert "extra" in ask(board, "challenge", **settings | {"extra": "many"}, reason="")
+
+
+@pytest.mark.parametrize("design", ["lot", "ab", "draft"])
 def test_designs_without_extra_items_begin_as_well_and_share_no_challenge(judged, ask, design):
     board = EvaluationBoard(judged)
-    rest = {"policy": "companion", "design": design, "extra": 1, "rate": 1.0, "reason": ""}
+    extra = "auto" if design == "draft" else 1
+    rest = {"policy": "companion", "design": design, "extra": extra, "rate": 1.0, "reason": ""}
     assert "use the same design" in ask(board, "challenge", **rest)
     judged.policies.end_challenge("words")
     assert ask(board, "challenge", **rest) == {}

@@ -308,7 +308,7 @@ class Write:
     fields
         Other fields of the memory.
     parts
-        Further texts, each of which recalls search for itself. The best of all texts counts.
+        Further texts, which recalls search separately. The best score of all texts counts.
     """
 
     path: Path
@@ -333,7 +333,7 @@ def build_write(
 
 
 def split_ref(ref: str) -> tuple[str, int]:
-    """Split a ref into that of its record and the number of a part, 0 for the record itself.
+    """Split a ref into the ref of its record and the number of a part, 0 for the record itself.
 
     A part has the path of its record and a number, which no path contains.
 
@@ -511,7 +511,7 @@ class Records:
     def _list_recallable(
         self, state: State, rows: Iterable[int], has_ref: Callable[[str], bool]
     ) -> list[int]:
-        """Return those of some rows that are recallable, visible, and still have their ref."""
+        """Return the subset of rows that are recallable, visible, and still have their ref."""
         status = state.names["status"]
         hidden = state.hidden if isinstance(state, ViewerState) else None
         return [

@@ -157,7 +157,7 @@ class LabMemoryService(BaseMemoryService):
         memories
             The memories; one without an id or with a new id is added.
         custom_metadata
-            Stored with each memory, beside its own.
+            Stored with each memory, next to its own metadata.
 
         Raises
         ------

@@ -66,7 +66,7 @@ __all__ = ["LabStore"]
 
 # Operators of LangGraph, written with "$".
 _OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte")
-# Texts of an item that are searched each for itself; an item with more of them is a list rather than a record.
+# Texts of an item that are searched separately; an item with more of them is a list rather than a record.
 _MAX_TEXTS = 16
 
 
@@ -82,8 +82,8 @@ class LabStore(BaseStore):
     name
         Name that separates these items from others in the lab.
     fields
-        JSON paths of the searched texts, unless a ``put`` names others; "$" is the whole value. Each text is
-        searched for itself, and the best of an item counts.
+        JSON paths of the searched texts, unless a ``put`` names others; "$" is the whole value.
+        Each text is searched separately, and the best score of an item counts.
     project
         Project of each memory; searches are limited to it.
     creator

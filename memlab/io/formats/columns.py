@@ -410,7 +410,7 @@ class Rows:
                 )
 
     def _tell(self, values: Mapping[str, list[Any]]) -> None:
-        """Record in the notes which column was taken for each field."""
+        """Record in the notes which column provides each field."""
         for field, column in self.columns.items():
             description = column
             if field == "at":

@@ -1,8 +1,8 @@
 """``memlab.record``: log the searches of any retriever, so that a change of it can be evaluated.
 
-The recorder asks the search for more results than it shows. It shows the first ones, and with
-known probability one of the others. So the log has rewards of results that another policy, or
-another search, would have shown.
+The recorder asks the search for more results than it shows. It shows the first results, and with
+known probability one of the other results. So the log has rewards of results that another policy,
+or another search, would have shown.
 """
 
 from __future__ import annotations

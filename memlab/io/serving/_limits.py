@@ -51,7 +51,7 @@ def configure(app: Any, shutdown_seconds: int) -> uvicorn.Config:
 
 
 class _Connection(H11Protocol):
-    """A connection that is closed if its request does not arrive in time, or if others need its place."""
+    """A connection that is closed if its request does not arrive in time, or if there are too many."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Add the connection, and close the one that has waited longest if there are too many."""

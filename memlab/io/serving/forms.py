@@ -312,7 +312,7 @@ class ContextAnswer(_Answer):
     tokens: int
     memories: Annotated[tuple[ContextMemory, ...], Field(description="In the order of the text.")]
     left_out: Annotated[
-        int, Field(description="Number of memories omitted: no room, or not needed.")
+        int, Field(description="Number of memories that did not fit or were not needed.")
     ]
 
 

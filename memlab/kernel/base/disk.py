@@ -75,7 +75,7 @@ def open_source(source: str | Path | BinaryIO) -> BinaryIO:
 
 @contextmanager
 def replacing(target: str | Path | BinaryIO) -> Iterator[BinaryIO]:
-    """Give a file for the block that replaces the one at a path, or the open file itself."""
+    """Yield a file that replaces the file at a path after the block, or the open file itself."""
     if not isinstance(target, str | Path):
         yield target
         return

@@ -15,9 +15,11 @@ from memlab.kernel.embedding._embedder import (
     evened,
     load_embedder,
 )
+from memlab.kernel.embedding._scale import SAMPLE, measure_scale
 
 __all__ = [
     "EMBEDDERS",
+    "SAMPLE",
     "SHIPPED_KNOTS",
     "Embedder",
     "EmbedderSource",
@@ -25,4 +27,5 @@ __all__ = [
     "Model",
     "evened",
     "load_embedder",
+    "measure_scale",
 ]

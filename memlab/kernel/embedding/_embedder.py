@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import accumulate, chain
@@ -22,8 +22,10 @@ from msgspec import DecodeError
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError, require_extra
-from memlab.kernel.base.arguments import AsGiven, Called, checked
+from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Within, checked
 from memlab.kernel.base.threads import ThreadLock
+from memlab.kernel.embedding._calls import BATCH, Calls, quantize
+from memlab.kernel.embedding._minilm import MiniLM
 from memlab.kernel.embedding._wordpiece import WordPiece
 from memlab.kernel.registry import Registry
 
@@ -369,6 +371,11 @@ class Embedder:
         Number of components of a vector.
     remote
         Host or service to which the embedder says that it sends texts; None if they stay on this machine.
+    reliance
+        How much better than the shipped model the embedder is on the lab's own texts, 0 to 1. Policies weigh similarity by
+        it; see the feature of that name. The shipped model has 0, as has an embedder before its calibration.
+    scoring
+        Fingerprint of the vectors and of the calibration. Features with one such fingerprint are comparable.
 
     Examples
     --------
@@ -384,6 +391,20 @@ class Embedder:
     _embed: Callable[[list[str]], ArrayLike] = field(repr=False, compare=False)
     _knots: Knots | None = field(default=None, repr=False, compare=False)
     remote: str | None = field(default=None, compare=False)
+    reliance: float = field(default=0.0, compare=False)
+    scoring: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.scoring:
+            object.__setattr__(self, "scoring", self.fingerprint)
+
+    _query: Calls | None = field(default=None, repr=False, compare=False)
+    _pair_knots: Knots | None = field(default=None, repr=False, compare=False)
+    _plain: Embedder | None = field(default=None, repr=False, compare=False)
+    # Every recall scales the embedder of its lab, nearly always as the recall before did.
+    _scaled: dict[str, tuple[Any, Embedder]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @checked
     def encode(self, texts: Sequence[str]) -> NDArray[np.int8]:
@@ -429,20 +450,48 @@ class Embedder:
         """
         if not texts:
             return np.zeros((0, self.dim), dtype=np.int8)
-        returned = self._embed(texts)
-        own = self._knots is not None  # The vectors of the shipped model need no check.
-        raw = (
-            np.asarray(returned, np.float64)
-            if own
-            else _checked_vectors(returned, texts, self.dim, self.name)
-        )
-        largest = np.maximum.reduce(np.abs(raw), axis=1, keepdims=True)
-        largest[largest == 0.0] = 1.0  # Zero vectors remain zero.
-        # The division comes first, because 127 / largest overflows for the smallest floats.
-        shares = raw / largest
-        shares *= 127.0
-        rounded: NDArray[np.int8] = np.rint(shares, out=shares).astype(np.int8)
-        return rounded
+        if isinstance(self._embed, Calls):
+            return self._embed(texts)
+        return quantize(np.asarray(self._embed(texts), np.float64))
+
+    def embed_query(self, text: str) -> NDArray[np.int8]:
+        """Return the vector of a query, without checking the text.
+
+        Parameters
+        ----------
+        text
+            Valid Unicode.
+
+        Returns
+        -------
+        ndarray
+            An int8 vector (dim,). The vectors of recent queries are cached, except those of the shipped model.
+        """
+        calls = self._query or self._embed
+        return calls.query(text) if isinstance(calls, Calls) else self.embed([text])[0]
+
+    @checked
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.int8]:
+        """Return the vector of each query as a row of an int8 matrix.
+
+        The vectors differ from those of `encode` if the model reads queries in another way than texts.
+
+        Parameters
+        ----------
+        texts
+            The queries to embed.
+
+        Returns
+        -------
+        ndarray
+            An int8 matrix (queries, dim) with components -127..127.
+
+        Examples
+        --------
+        >>> load_embedder().encode_queries(["tabs or spaces?"]).shape
+        (1, 256)
+        """
+        return self.embed(list(texts)) if self._query is None else self._query(list(texts))
 
     @checked
     def closeness(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -458,7 +507,8 @@ class Embedder:
         Returns
         -------
         ndarray
-            For the shipped model the cosines of all-MiniLM-L6-v2 at equal quantiles; for any other, the cosines unchanged.
+            The cosines of all-MiniLM-L6-v2 at equal quantiles. Those of another than the shipped model are unchanged until
+            a lab has enough memories for a calibration.
 
         Examples
         --------
@@ -498,21 +548,57 @@ class Embedder:
         Returns
         -------
         ndarray
-            The closeness. The length is corrected only for the shipped model, because no other
-            model was measured.
+            The closeness. The length is corrected only for the shipped model; for another, closeness is calibrated on
+            pairs of the lab's memories.
 
         Examples
         --------
         >>> load_embedder().pair_closeness(np.array([1.0]), np.array([30.0])).tolist()
         [1.0]
         """
+        if self._pair_knots is not None:
+            return calibrated(cosine, self._pair_knots)
         closeness = self.closeness(cosine)
-        return even_length(closeness, length) if self.calibrated else closeness
+        return even_length(closeness, length) if self.is_shipped else closeness
 
     @property
-    def calibrated(self) -> bool:
-        """True if `closeness` is calibrated for this model."""
-        return self._knots is not None
+    def is_shipped(self) -> bool:
+        """True for the model that memlab ships."""
+        return self._knots is SHIPPED_KNOTS
+
+    @property
+    def plain(self) -> Embedder:
+        """The embedder without the calibration of a lab."""
+        return self._plain or self
+
+    def scaled(self, scale: Mapping[str, Any]) -> Embedder:
+        """Return the embedder with the calibration of a lab, which changes `scoring`.
+
+        Parameters
+        ----------
+        scale
+            A calibration, as `measure_scale` returns it.
+
+        Returns
+        -------
+        Embedder
+            An embedder with equal vectors and another closeness.
+        """
+        last = self._scaled.get("last")
+        if last is not None and last[0] is scale:
+            return last[1]
+        digest = hashlib.sha256(self.fingerprint.encode())
+        digest.update(json.dumps(scale, sort_keys=True).encode())
+        scaled = replace(
+            self.plain,
+            scoring=digest.hexdigest(),
+            reliance=scale["reliance"],
+            _knots=tuple(map(tuple, scale["knots"])),
+            _pair_knots=tuple(map(tuple, scale["pairs"])),
+            _plain=self.plain,
+        )
+        self._scaled["last"] = scale, scaled
+        return scaled
 
 
 class Encodes(Protocol):
@@ -543,8 +629,17 @@ class EmbedderSource:
     owner: str = ""
 
 
-EMBEDDERS: Registry[EmbedderSource] = Registry("embedder", kind="embedders", about="doc")
-"""The embedders that extensions declare."""
+# The one embedder that the package index has with its weights; docs/howto/bring-an-embedder.md has its licence and hash.
+_MINILM = EmbedderSource(
+    "minilm",
+    "all-MiniLM-L6-v2 on this machine, 384 dimensions; needs the extra minilm.",
+    lambda: MiniLM(_SHIPPED / "tokenizer.json"),
+)
+
+EMBEDDERS: Registry[EmbedderSource] = Registry(
+    "embedder", (_MINILM,), kind="embedders", about="doc"
+)
+"""The embedders by name: memlab's own, and those that extensions declare."""
 
 EmbedderSpec = Annotated[
     str | Path | Callable[[list[str]], ArrayLike] | Encodes | Embedder | None, AsGiven
@@ -555,7 +650,18 @@ EmbedderSpec = Annotated[
 
 
 @checked
-def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embedder:
+def load_embedder(
+    spec: EmbedderSpec = None,
+    *,
+    name: str | None = None,
+    query_prefix: str = "",
+    passage_prefix: str = "",
+    dimensions: Count | None = None,
+    batch_size: Count = BATCH,
+    retries: Annotated[int, Within(0, 10)] = 2,
+    timeout: Seconds | None = None,
+    progress: bool = True,
+) -> Embedder:
     """Return the embedder for a specification.
 
     Callables and objects are fingerprinted by their name, the dimension, and the largest components
@@ -566,11 +672,26 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
     Parameters
     ----------
     spec
-        None for the shipped model (256 dimensions). A str is the name of an embedder of an extension, otherwise a folder
-        of model2vec, otherwise a name on the model hub, which needs the network once. A callable maps texts to an array
-        (texts, dim). An object with a method ``encode``, such as a SentenceTransformer, is used by that method.
+        None for the shipped model (256 dimensions). A str is the name of an embedder of an extension or "minilm",
+        otherwise a folder of model2vec, otherwise a name on the model hub, which needs the network once. A callable, async
+        or not, maps texts to an array (texts, dim). An object with a method ``encode``, such as a SentenceTransformer, is
+        used by that method; its methods ``encode_query`` and ``encode_document`` are preferred where it has them.
     name
         Name of the embedder; by default that of the specification.
+    query_prefix
+        Text in front of every query, such as "query: " for E5.
+    passage_prefix
+        Text in front of every memory, such as "passage: " for E5.
+    dimensions
+        Number of leading components that are kept, for models trained to be cut. By default all.
+    batch_size
+        Maximum number of texts per call.
+    retries
+        Number of further attempts after a failed call. Errors of programming, such as a TypeError, are not repeated.
+    timeout
+        Maximum seconds of a call. By default there is no limit.
+    progress
+        Whether to show the progress of work of more than two seconds.
 
     Returns
     -------
@@ -580,36 +701,57 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
     Raises
     ------
     InputError
-        If a folder contains no model, the hub cannot be reached, or a callable returns something else than vectors.
+        If a folder contains no model, the hub cannot be reached, a callable fails or returns something else than vectors,
+        or options are passed for the shipped model.
 
     Examples
     --------
     >>> load_embedder().encode(["tabs or spaces"]).shape
     (1, 256)
     """
-    if isinstance(spec, Embedder):
-        return spec
-    if spec is None:
-        return _shipped()
+    options: dict[str, Any] = {
+        "dimensions": dimensions,
+        "batch_size": batch_size,
+        "retries": retries,
+        "timeout": timeout,
+        "progress": progress,
+    }
+    if isinstance(spec, Embedder) or spec is None:
+        if query_prefix or passage_prefix or dimensions is not None:
+            raise InputError(
+                "Prefixes and dimensions are options of a model of your own, and not of "
+                f"{'the shipped model' if spec is None else 'an Embedder'}. Pass the callable, object or folder instead."
+            )
+        return _shipped() if spec is None else spec.plain
     if isinstance(spec, str):
         spec = str.__str__(spec)  # A subclass may override this method.
+    embed: Any
+    query: Any = None
+    digest = None
     if isinstance(spec, str) and spec in EMBEDDERS:
-        return load_embedder(EMBEDDERS[spec].make(), name=name or spec)
+        name = name or spec
+        spec = EMBEDDERS[spec].make()
+        if isinstance(spec, Embedder):
+            return spec.plain
     if isinstance(spec, str | Path):
         model = Model.of(spec)
-        return _of_model(model, name or (str(spec) if isinstance(spec, str) else spec.name))
-    # A SentenceTransformer is callable as well, as a layer of a network, so `encode` comes first.
-    embed = getattr(spec, "encode", spec)
-    if isinstance(spec, type) or not callable(embed):
-        raise InputError(
-            "An embedder is None (the shipped model), a model2vec folder or hub name, a callable from texts to "
-            f"vectors, or an object with a method encode, not {type(spec).__name__}."
-        )
-    embedder = _of_callable(
-        Called(embed, "open(embedder=...)"),
-        name or getattr(spec, "__qualname__", None) or type(spec).__qualname__,
-    )
-    return replace(embedder, remote=_remote(spec))
+        name = name or (str(spec) if isinstance(spec, str) else spec.name)
+        embed, digest = model.encode, model.digest()
+    else:
+        # A SentenceTransformer is callable as well, as a layer of a network, so `encode` comes first.
+        embed = getattr(spec, "encode_document", None) or getattr(spec, "encode", spec)
+        if isinstance(spec, type) or not callable(embed):
+            raise InputError(
+                "An embedder is None (the shipped model), a model2vec folder or hub name, a callable from texts to "
+                f"vectors, or an object with a method encode, not {type(spec).__name__}."
+            )
+        query = getattr(spec, "encode_query", None)
+        name = name or str(getattr(spec, "__qualname__", None) or type(spec).__qualname__)
+    calls = Calls(embed, name, prefix=passage_prefix, **options)
+    queries = None
+    if query is not None or query_prefix != passage_prefix:
+        queries = Calls(query or embed, name, prefix=query_prefix, **options)
+    return replace(_fingerprinted(calls, queries, name, digest), remote=_remote(spec))
 
 
 def _remote(spec: object) -> str | None:
@@ -648,70 +790,36 @@ def _of_model(model: Model, name: str) -> Embedder:
     return Embedder(name, digest.hexdigest(), model.dim(), model.encode)
 
 
-def _of_callable(embed: Callable[[list[str]], ArrayLike], name: str) -> Embedder:
-    """Build the embedder of a callable, fingerprinted by vectors of fixed texts."""
+def _fingerprinted(calls: Calls, queries: Calls | None, name: str, model: str | None) -> Embedder:
+    """Build the embedder of calls, fingerprinted by the digest of a model or by vectors of fixed texts.
+
+    Queries that get the same vectors as texts are embedded as texts.
+    """
     probes = list(_PROBES)
-    raw = _checked_vectors(embed(probes), probes, None, name)
-    digest = hashlib.sha256(_RULE)
+    raw = calls.raw(probes)
+    digest, dim = hashlib.sha256(_RULE), raw.shape[1]
+    described = _format_probes(name, raw)
+    digest.update(described if model is None else model.encode())
+    calls.dim = dim
+    if model is not None and calls.is_changed:
+        digest.update(described)
+    if queries is not None:
+        queries.dim = dim
+        query_vectors = queries.raw(probes)
+        # Rounding may differ between two calls of a service.
+        if np.abs(quantize(query_vectors).astype(int) - quantize(raw)).max() <= _NOISE:
+            queries = None
+        else:
+            digest.update(_format_probes("queries", query_vectors))
+    return Embedder(name, digest.hexdigest(), dim, calls, _query=queries)
+
+
+_NOISE = 2
+"""Maximum difference of components from -127 to 127 that counts as rounding."""
+
+
+def _format_probes(name: str, raw: NDArray[np.float64]) -> bytes:
+    """Return a name, the dimension, and the index and sign of each row's largest component."""
     largest = np.abs(raw).argmax(axis=1)
     signs = np.sign(raw[np.arange(len(raw)), largest]).astype(int)
-    digest.update(json.dumps([name, raw.shape[1], largest.tolist(), signs.tolist()]).encode())
-    return Embedder(name, digest.hexdigest(), raw.shape[1], embed)
-
-
-def _checked_vectors(
-    returned: ArrayLike, texts: list[str], dim: int | None, name: str
-) -> NDArray[np.float64]:
-    """Validate vectors and return them as a float matrix (texts, dim).
-
-    Raises InputError that names the text without a valid vector.
-    """
-    try:
-        raw = np.asarray(returned, dtype=np.float64)
-    except (TypeError, ValueError):
-        raw = _ragged(returned, texts, dim, name)
-    except Exception as error:  # Reading an object of the caller may raise anything.
-        raise InputError(
-            f"Embedder {name} returned a {type(returned).__name__} that cannot be read: {error!r}"
-        ) from error
-    if raw.ndim != 2 or raw.shape[0] != len(texts) or not raw.shape[1]:
-        raise InputError(
-            f"Embedder {name} returned an array {raw.shape} for {len(texts)} texts, the first of them "
-            f"{_quote(texts[0])}; expected ({len(texts)}, {dim or 'dim'})."
-        )
-    if dim is not None and raw.shape[1] != dim:
-        raise InputError(
-            f"Embedder {name} returned {raw.shape[1]} dimensions for text 0 ({_quote(texts[0])}), but {dim} before."
-        )
-    if not np.isfinite(raw).all():
-        finite = np.isfinite(raw).all(axis=1)
-        number = int(np.argmin(finite))
-        component = int(np.argmin(np.isfinite(raw[number])))
-        raise InputError(
-            f"Embedder {name} returned {raw[number, component]} in component {component} for text {number} "
-            f"({_quote(texts[number])})."
-        )
-    return raw
-
-
-def _ragged(returned: Any, texts: list[str], dim: int | None, name: str) -> NDArray[np.float64]:
-    """Raise InputError for the first text whose vector is malformed."""
-    vectors = list(returned) if hasattr(returned, "__iter__") else []
-    for number, vector in enumerate(vectors[: len(texts)]):
-        try:
-            shape = np.asarray(vector, dtype=np.float64).shape
-        except (TypeError, ValueError):
-            shape = None
-        if shape is None or len(shape) != 1 or (dim is not None and shape != (dim,)):
-            what = "no vector of numbers" if shape is None else f"an array {shape}"
-            raise InputError(
-                f"Embedder {name} returned {what} for text {number} ({_quote(texts[number])}); "
-                f"expected {dim or 'as many numbers as for the others'}."
-            )
-        dim = shape[0]
-    raise InputError(f"Embedder {name} returned no array of numbers for {len(texts)} texts.")
-
-
-def _quote(text: str) -> str:
-    """Return a text in quotes, clipped to 60 characters."""
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+    return json.dumps([name, raw.shape[1], largest.tolist(), signs.tolist()]).encode()

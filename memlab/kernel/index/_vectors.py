@@ -18,7 +18,7 @@ import hashlib
 import math
 import os
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -490,6 +490,40 @@ class Vectors:
         _check_ascending(rows)
         return _take_best(rows, self._cosines(queries, square, rows), n)
 
+    def nearest(
+        self, queries: NDArray[np.int8], n: int, *, excluded: Mask | None = None
+    ) -> Iterator[tuple[Rows, Scores]]:
+        """Yield for each query what an exact ``top`` of all rows but the ``excluded`` ones returns.
+
+        Cosines in single precision select the rows that may be among the nearest, and only these are scored exactly. Many
+        queries take half the time of ``similarity``.
+        """
+        wide, squares = self._check_query(queries)
+        bias = np.zeros(self._stored.size, dtype=np.float32)
+        if excluded is not None:
+            bias[excluded] = -np.inf
+        tail = self._tail_from(0)
+        step = max(1, _PRODUCTS // max(1, len(bias)))
+        for start in range(0, len(wide), step):
+            block, lengths = wide[start : start + step], squares[start : start + step]
+            if tail is None or self.dim > EXACT_DIM:
+                rows = np.flatnonzero(bias == 0)
+                for query, square in zip(block, lengths, strict=True):
+                    yield _take_best(rows, self._cosines(query, square, rows), n)
+                continue
+            norms = np.sqrt(np.maximum(tail.squares, 1.0)).astype(np.float32)
+            # A few single products are as fast as one of matrices, and do not wait for its threads.
+            few = len(block) <= _SINGLE
+            rough = np.vecdot(tail.matrix, block[:, None]) if few else block @ tail.matrix.T
+            rough /= norms
+            rough += bias
+            cuts = _lower_bounds(rough, n) - _ROUNDING * np.sqrt(lengths)
+            np.maximum(cuts, np.finfo(np.float32).min, out=cuts)  # above the -inf of excluded rows
+            for query, square, scores, cut in zip(block, lengths, rough, cuts, strict=True):
+                rows = np.flatnonzero(scores >= cut)
+                exact = _cosine(tail.matrix.take(rows, axis=0), tail.squares[rows], query, square)
+                yield _take_best(rows, exact, n)
+
     def attach(self, index: Approximate | None) -> None:
         """Attach an index that proposes candidates, or detach it with None.
 
@@ -715,6 +749,31 @@ def _cosine(matrix: Matrix, squares: Scores, query: Matrix, square: Any) -> Scor
     norms = np.sqrt(squares * np.asarray(square)[..., None])
     np.divide(dots, norms, out=dots, where=norms > 0)
     return dots
+
+
+_PRODUCTS = 1 << 22
+"""Maximum number of single-precision products at a time, 16 MB. The conversion of norms is then a small share."""
+
+_ROUNDING = 1e-5
+"""Bound of the rounding of single-precision cosines; products of integers are exact, and quotients are right to 1e-7."""
+
+_SINGLE = 4
+"""Maximum number of queries that are multiplied one by one."""
+
+_GROUPED = 16
+"""Rows per group in the search for a lower bound. Its cost is a fifth of a full partition."""
+
+
+def _lower_bounds(scores: Matrix, n: int) -> Matrix:
+    """Return for each row of a matrix a value that at least ``n`` of its entries reach, or -inf.
+
+    The maxima of groups of entries are entries, so the ``n``-th greatest of them is such a value.
+    """
+    groups = scores.shape[1] // _GROUPED
+    if not 0 < n <= groups:
+        return np.full(len(scores), -np.inf, dtype=np.float32)
+    maxima = scores[:, : groups * _GROUPED].reshape(len(scores), _GROUPED, groups).max(axis=1)
+    return np.asarray(np.partition(maxima, groups - n, axis=1)[:, groups - n])
 
 
 def _take_best(rows: Rows | None, scores: Scores, n: int) -> tuple[Rows, Scores]:

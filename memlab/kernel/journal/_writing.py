@@ -236,6 +236,11 @@ class Transaction:
         ]
 
     @property
+    def kinds(self) -> str:
+        """The kinds of the events of this write, for the log of the program."""
+        return ", ".join(dict.fromkeys(kind for _, _, kind, _ in self._events)) or "no event"
+
+    @property
     def rewrites(self) -> bool:
         """Whether this write changes rows of earlier writes."""
         return bool(self._scrubs)

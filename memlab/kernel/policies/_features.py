@@ -291,6 +291,20 @@ FEATURES: Registry[Feature] = Registry(
             doc="Mean similarity of the memory, the two memories before it and the two after it in the session.",
         ),
         Feature(
+            "reliance",
+            "num",
+            "query",
+            "quality of the lab's embedder, from halves of its texts: 0 as the shipped model, 1 from 2.5 times its effect",
+            "share",
+            "0..1",
+            ("embedder",),
+            on_demand=True,
+            doc=(
+                "How much better than the shipped model the lab's embedder tells the second half of a text from other "
+                "second halves: 0 for the shipped model, 1 for an effect of 2.5 times its."
+            ),
+        ),
+        Feature(
             "asks-when",
             "bool",
             "query",

@@ -40,7 +40,7 @@ from memlab.kernel.version import __version__
 # The version of the vocabulary of packs and policies, and its field in events.
 
 
-POLICY_FORMAT = 5
+POLICY_FORMAT = 6
 """Version of the vocabulary. It is raised when a slot, input, setting, feature or form is added or changes its meaning.
 
 Events without a number have version 1. Version 2 added the slot ``select`` with its inputs

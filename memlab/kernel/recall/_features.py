@@ -435,7 +435,7 @@ class Candidates(Moment):
 
     def _nearness(self) -> Values:
         """Return ``nearness``: closeness to the query, corrected for length, common words."""
-        if not self.query.embedder.calibrated:
+        if not self.query.embedder.is_shipped:
             return self["closeness"]
         specific = self.query.specific_matches
         shared = self["coverage"] if specific is None else specific.coverage(self.rows)

@@ -76,6 +76,7 @@ SHARED = frozenset(
     (
         *("asks-when", "asks-how-many", "asks-you", "asks-now", "asks-over-time"),
         *("names-speaker", "names-other", "names-date", "date-gap", "same-session", "triggered"),
+        "reliance",
     )
 )
 """Features that all candidates of a recall may share, because they follow from the query alone."""

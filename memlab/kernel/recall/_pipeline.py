@@ -687,8 +687,8 @@ class Recaller:
     """
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._plans = Plans(embedder.fingerprint)
+        self._embedder = embedder.plain
+        self._plans = Plans()
         self._populations = Populations()
         self._speakers: WeakKeyDictionary[State, SpeakerNames] = WeakKeyDictionary()
         self._triggers = Triggers()
@@ -727,7 +727,7 @@ class Recaller:
 
     def encode(self, pack: Pack, slate: Slate) -> bytes:
         """Return the encoded slate of a recall under ``pack``."""
-        return bytes_of(self._plans.get(pack), slate)
+        return bytes_of(self._plans.get(pack, slate.fingerprints["embedder"]), slate)
 
     def population(self, state: State, question: Question) -> Population:
         """Return the memories that may take part in the recall of a query."""
@@ -737,7 +737,8 @@ class Recaller:
 
     def _begin_run(self, state: State, pack: Pack, question: Question) -> Run:
         """Prepare the run of a recall: plan, eligible population and query features."""
-        plan = self._plans.get(pack)
+        embedder = self._embedder if state.scale is None else self._embedder.scaled(state.scale)
+        plan = self._plans.get(pack, embedder.scoring)
         speakers = self._speakers.get(state) or self._speakers.setdefault(state, SpeakerNames())
         population = self._populations.get(
             state, project=question.project, session=question.session, filters=question.filters
@@ -745,7 +746,7 @@ class Recaller:
         query = QuestionFeatures(
             state,
             pack,
-            self._embedder,
+            embedder,
             question,
             population,
             speakers,

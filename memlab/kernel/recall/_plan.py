@@ -492,24 +492,23 @@ class Plan:
 
 
 class Plans:
-    """A cache of the plans of packs under one embedder."""
+    """A cache of the plans of packs."""
 
-    def __init__(self, embedder: str) -> None:
-        self._embedder = embedder
-        self._plans: dict[tuple[str, str, str, int, int], Plan] = {}
+    def __init__(self) -> None:
+        self._plans: dict[tuple[str, str, str, str, int, int], Plan] = {}
 
-    def get(self, pack: Pack) -> Plan:
-        """Return the plan of a pack.
+    def get(self, pack: Pack, embedder: str) -> Plan:
+        """Return the plan of a pack under an embedder, by the fingerprint of its scoring.
 
         The plan is compiled again after an extension is registered or removed.
         """
         # Packs of the same hash may differ in name and in the score that ``known`` is calibrated for.
-        key = pack.hash, pack.name, pack.known_for, FEATURES.changes, STAGES.changes
+        key = embedder, pack.hash, pack.name, pack.known_for, FEATURES.changes, STAGES.changes
         plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) >= _CACHED_PLANS:
                 self._plans.clear()
-            plan = self._plans[key] = compile_plan(pack, self._embedder)
+            plan = self._plans[key] = compile_plan(pack, embedder)
         return plan
 
 

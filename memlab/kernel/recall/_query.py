@@ -256,7 +256,7 @@ class QuestionFeatures:
         self.at, self.now = question.at, np.asarray(question.at, dtype=np.float64)
         vector = question.vector
         self.vector: NDArray[np.int8] = (
-            embedder.embed([question.text])[0] if vector is None else vector
+            embedder.embed_query(question.text) if vector is None else vector
         )
         settings = pack.settings
         self._k1, self._b = float(settings["bm25-k1"]), float(settings["bm25-b"])
@@ -280,6 +280,7 @@ class QuestionFeatures:
         if self.spans:
             self.spans = named_dates(question.text, self.at, population.newest(state))
         uniform: dict[str, Value] = dict(self.signs.read_query(f" {' '.join(self.query.tokens)} "))
+        uniform["reliance"] = embedder.reliance
         if not len(self.named_speakers):
             uniform |= {"names-speaker": False, "names-other": False}
         if not self.spans:
@@ -531,7 +532,7 @@ class EntityNames:
             near[names.roots[row]] = 2.0 + cosine[names.roots[row]]
         near[names.nodes < 0] = -np.inf
         chosen = _select_mentioned(query, names.nodes, near, count)
-        nearness = np.where(near[chosen] > 1.0, 1.0, self._embedder.closeness(cosine[chosen]))
+        nearness = np.where(near[chosen] > 1.0, 1.0, query.embedder.closeness(cosine[chosen]))
         is_near = (nearness > 0) & (nearness >= floor)
         chosen, nearness = chosen[is_near], nearness[is_near]
         order = np.argsort(names.nodes[chosen])

@@ -13,9 +13,9 @@ give the last candidate of a small pool a relevance of 0, so that five near-dupl
 it. The weight ``w`` is the setting ``mmr-weight``. At 1 the order is that of the scores.
 
 Closeness is the cosine of two stored vectors on the scale of the embedders for which such thresholds are written. The
-raw cosine of the shipped model is unsuitable: half of all pairs of turns of a conversation have one above 0.9.
+raw cosine of the shipped model is unsuitable: half of all pairs of turns of a conversation have a cosine above 0.9.
 
-A candidate whose closeness to a selected one is above ``collapse-above`` is its near-duplicate. A
+A candidate whose closeness to a selected candidate is above ``collapse-above`` is its near-duplicate. A
 near-duplicate is neither shown nor drawn as a probe. The hit of the selected candidate lists it.
 
 Diversity decides the ranks that can be shown: the top-k and the ranks below it from which probes

@@ -503,8 +503,14 @@ def _policy_event(kind: str, doc: str, fields: Mapping[str, Field]) -> EventType
 _KERNEL = (
     EventType(
         "embedder",
-        "The embedder was changed; the first memories may still wait for their vectors.",
-        {"fingerprint": HASH, "name": WORD, "dim": NUMBER, "waiting": NUMBER},
+        "The embedder was changed, and the first memories may still wait for their vectors; or it was calibrated.",
+        {
+            "fingerprint": HASH,
+            "name": WORD,
+            "dim": NUMBER,
+            "waiting": NUMBER,
+            "scale": mapping_field({"*": NUMBER}),
+        },
     ),
     EventType(
         "remember",

@@ -218,6 +218,7 @@ def _write(
         "fingerprint": state.fingerprint,
         "embedder": state.embedder_name,
         "unembedded": state.unembedded,
+        "scale": state.scale,
         "languages": list(state.other_words),
         "extensions": sorted(state.extensions),
         "contexts": state.contexts.vocabulary,
@@ -304,6 +305,7 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         manifest.get("unembedded", 0),
         set(manifest.get("extensions", ())),
     )
+    state.scale = manifest.get("scale")
     state.texts, state.refs = Texts(memories["text"]), Texts(memories["ref"])
     state.uses = RecentTimes(state.uses.values.shape[1], memories["uses"].to_numpy())
     count, stored = len(memories), set(memories.columns)

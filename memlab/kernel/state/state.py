@@ -104,6 +104,8 @@ class State:
         self.seq = 0
         self.fingerprint = ""
         self.embedder_name = ""
+        self.scale: dict[str, Any] | None = None
+        """The calibration of the embedder on this lab's texts, or None; see ``measure_scale``."""
         self.numbers = build_columns(Numbers, _NUMBERS)
         self.names = build_columns(Names, _NAMES)
         self.lists = build_columns(Lists, {name: {} for name in LISTED})
@@ -472,10 +474,15 @@ class State:
         )
 
     def _embedder(self, event: Event) -> None:
-        """Switch to another embedder and drop the vectors of the previous one."""
+        """Switch to another embedder and drop the vectors of the previous one, or calibrate it."""
+        self.generation += 1
+        if "scale" in event.body:
+            self.scale = event.body["scale"]
+            return
+        if event.body["fingerprint"] != self.fingerprint:
+            self.scale = None
         self.fingerprint, self.embedder_name = event.body["fingerprint"], event.body["name"]
         self.vectors, self.unembedded = Vectors(event.body["dim"]), event.body.get("waiting", 0)
-        self.generation += 1
 
     def _read_contents(self, contents: Contents) -> None:
         """Read the texts and vectors of the rows that lack them."""

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import islice
+from logging import DEBUG, INFO
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -27,13 +28,15 @@ from memlab.errors import (
     LabBusy,
     LabError,
     MemlabError,
+    NotALab,
     ReadOnlyLab,
     UnknownName,
 )
 from memlab.kernel.base.clock import Clock
+from memlab.kernel.base.logs import LOGGER
 from memlab.kernel.base.scratch import return_memory
 from memlab.kernel.base.threads import ThreadLock, free_interrupted, watch_interrupts
-from memlab.kernel.embedding import Embedder
+from memlab.kernel.embedding import SAMPLE, Embedder, measure_scale
 from memlab.kernel.index import EXACT_UP_TO, Neighbours
 from memlab.kernel.journal import (
     RESTORE,
@@ -94,6 +97,14 @@ _FEEDBACK = {
     "confidence": pl.Float64,
     "at": pl.Int64,
 }
+
+
+_CALIBRATED_AT = (1_000, 100)
+"""Numbers of memories from which an embedder is calibrated. The quality of 100 short turns is known to a fifth, of 200
+spread over 1,000 memories to a seventh."""
+
+_CALIBRATION_LENGTH = 20
+"""Minimum characters of a text in a calibration. The halves of shorter ones are single words."""
 
 
 def _fold(
@@ -262,7 +273,7 @@ class Store:
         the journal of a lab of the past. With a ``view``, the store opens and writes no files.
         """
         self.projections = tuple(projections)
-        self.folder, self.embedder, self.clock = folder, embedder, clock
+        self.folder, self._embedder, self.clock = folder, embedder.plain, clock
         self.mutex = ThreadLock()
         watch_interrupts(self)
         self.journal: Journal | JournalView = (
@@ -275,6 +286,8 @@ class Store:
         """Whether a fold or a write has begun, so that state and journal may differ."""
         self._is_reading = False
         """Whether a thread is reading the state, which may fill caches of the state."""
+        self._tried = 0
+        """The number in ``_CALIBRATED_AT`` at which this store last tried to calibrate the embedder."""
         self._waiting: int | None = None
         """The number of unsealed slates, or None until this store logs a recall."""
         self._sound: dict[int, str] = {}
@@ -285,6 +298,7 @@ class Store:
             if isinstance(self.journal, Journal):
                 self.journal.hash_paths = hash_paths
             if self.journal.lost:
+                LOGGER.warning("%s: %s", self.where, self.journal.lost)
                 warnings.warn(
                     f"{self.where}: {self.journal.lost}. `memlab upkeep check` shows what is left; `memlab upkeep "
                     "restore` restores a backup, or accepts the lab as it is.",
@@ -306,6 +320,8 @@ class Store:
                 writable=not self.journal.read_only,
                 secret=secret,
             )
+            if view is None:
+                LOGGER.info("%s: opened, %d memories", self.where, len(self.state))
         except BaseException as error:
             free_interrupted(
                 error
@@ -315,7 +331,13 @@ class Store:
 
     def as_of(self, view: JournalView, clock: Clock) -> Store:
         """Return a read-only store of the past on a journal that ends at an earlier event."""
-        return Store(None, self.embedder, clock, projections=self.projections, view=view)
+        return Store(None, self._embedder, clock, projections=self.projections, view=view)
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder, with its calibration on this lab if there is one."""
+        scale = self.state.scale
+        return self._embedder if scale is None else self._embedder.scaled(scale)
 
     @property
     def where(self) -> str:
@@ -477,6 +499,9 @@ class Store:
                 self._snapshot_at = 0
             self._marked = False
             logged = tx.slates
+        level = INFO if durable else DEBUG  # recalls, the frequent writes, are not durable
+        if LOGGER.isEnabledFor(level):
+            LOGGER.log(level, "%s: %s, event %d", self.where, tx.kinds, tx.last[0])
         if logged and self.folder is not None:
             self._waiting = self._unsealed() if self._waiting is None else self._waiting + logged
             if self._waiting >= _SEAL_AT:
@@ -544,6 +569,7 @@ class Store:
             finally:
                 self.neighbours.close()
                 self.journal.close()
+                LOGGER.info("%s: closed", self.where)
 
     def _restored(self) -> tuple[State, VersionLog]:
         """Return the state and version log of the newest sound snapshot of this journal.
@@ -795,6 +821,11 @@ class Store:
         """
         # The embedder is recorded as an event, so the first process that opens a new lab must be able to write.
         if not self.state.fingerprint:
+            if self.state.seq:  # the first event of every lab is its embedder
+                raise NotALab(
+                    f"{self.where} is a journal and no lab, such as a log of memlab.record, which memlab.read_record "
+                    "reads. Give another path."
+                )
             if self.journal.read_only:
                 raise ReadOnlyLab(f"{self.where} is empty. Open it for writing once to start it.")
             with self.writing() as tx:
@@ -823,6 +854,37 @@ class Store:
             tx.event(
                 "embedder", self._embedder_body(waiting=count if later else 0), at=self.clock()
             )
+
+    def calibrate_embedder(self, eligible: Callable[[State], NDArray[np.int64]]) -> None:
+        """Calibrate an embedder of the user's own, if the lab has enough memories and none is recorded.
+
+        ``eligible`` returns the rows whose texts the embedder may get.
+        """
+        state = self.state
+        before, rows = state.scale, state.rows - state.unembedded
+        wanted = next((count for count in _CALIBRATED_AT if count <= rows), 0)
+        if self._embedder.is_shipped or self.journal.read_only or wanted <= self._tried:
+            return
+        if before is not None and before["rows"] >= wanted:
+            return
+        with self.reading() as state:
+            chosen = state.drop_unembedded(eligible(state))
+            count = min(len(chosen), SAMPLE)
+            chosen = chosen[np.arange(count) * len(chosen) // max(count, 1)]
+            texts = [
+                add_prefix(text, prefix)
+                for text, prefix in zip(
+                    state.texts.to_list(chosen), state.prefixes(chosen.tolist()), strict=True
+                )
+                if text and len(text) >= _CALIBRATION_LENGTH
+            ]
+        self._tried = wanted
+        if len(texts) < _CALIBRATED_AT[-1] // 2:
+            return
+        scale = measure_scale(self._embedder, texts) | {"rows": wanted}
+        with self.writing() as tx:
+            if self.state.scale == before:
+                tx.event("embedder", self._embedder_body() | {"scale": scale}, at=self.clock())
 
     def _embedder_body(self, *, waiting: int = 0) -> dict[str, Any]:
         """Return the body of an event that records the embedder.

@@ -163,7 +163,7 @@ class ViewerStore(Store):
     def __init__(self, store: Store, viewer: str) -> None:
         self._of, self.viewer = store, viewer
         self._marked = self._is_reading = False
-        self.folder, self.embedder, self.clock = None, store.embedder, store.clock
+        self.folder, self._embedder, self.clock = None, store.embedder.plain, store.clock
         self.mutex, self.derived = store.mutex, store.derived
         self.journal = ViewerJournal(store, viewer)
         self.fold()

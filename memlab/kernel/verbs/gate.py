@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from memlab.errors import InputError, MemoryOff
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.journal import Event
 from memlab.kernel.privacy import refuse
-from memlab.kernel.recall import Filters
+from memlab.kernel.recall import Filters, Question
 from memlab.kernel.state import (
     FLAG,
     PROJECT,
@@ -28,11 +30,13 @@ from memlab.kernel.state import (
     validate_text,
 )
 from memlab.kernel.storage.store import Store
+from memlab.kernel.verbs.core import Core
 
 __all__ = [
     "Consents",
     "Switches",
     "apply_switches",
+    "calibrate_embedder",
     "check_agent",
     "check_disclosed",
     "check_on",
@@ -302,3 +306,19 @@ def apply_switches(
             )
         )
     return (replace(filters, without=without) if without else filters), None
+
+
+# -- the calibration of a user's own embedder, at the first use of a lab with enough memories -------------------------
+
+
+def calibrate_embedder(core: Core) -> None:
+    """Calibrate the embedder on the memories that a plain recall may show, if it is due."""
+
+    def find_rows(state: State) -> NDArray[np.int64]:
+        filters, off = apply_switches(core.store, state, None, Filters())
+        if off is not None:
+            return np.empty(0, dtype=np.int64)
+        question = Question("", at=core.store.clock(), filters=filters)
+        return core.recaller.population(state, question).rows
+
+    core.store.calibrate_embedder(find_rows)

@@ -62,7 +62,7 @@ _OpenLab: TypeAlias = Callable[[Pack, Path], "tuple[Lab | _UnderPack, float | No
 """A function that opens a lab for a pack in a folder.
 
 It returns the lab, and the turns per second of filling it, or None if it was not filled. It is a
-function of this module and its first arguments, because workers of an executor get it as well.
+partial application of a function of this module, so that workers of an executor can unpickle it.
 """
 
 
@@ -177,7 +177,7 @@ def bench_lab(
     Parameters
     ----------
     lab
-        The folder of a lab, of which each pack has a copy. Or an open lab, whose recalls are then
+        The folder of a lab; each pack gets its own copy. Or an open lab, whose recalls are then
         not logged, so that it does not change.
     questions
         ``lab.questions``, the result of ``memlab.ingest.read_questions``, or a frame. The frame needs the columns
@@ -197,8 +197,8 @@ def bench_lab(
     key
         The key of an encrypted lab that is not open, as for ``memlab.open``.
     executor
-        A number of processes, or an object with ``submit``. Each pack is a task. An open lab stays
-        in this process, so it allows threads only; workers read the folder of a lab from this
+        A number of processes, or an object with ``submit``. Each pack is a task. An open lab stays in this
+        process, so the executor must use threads; other workers read the folder of a lab from this
         machine. Default: this thread.
 
     Returns
@@ -364,7 +364,7 @@ def _measure_pack(
 def _fill_lab(lab: Lab, conversations: Sequence[Conversation]) -> float:
     """Remember each conversation in one batch, and return the turns per second.
 
-    The turns are durable then. The embedder is loaded before the time is measured.
+    The turns are durable when the function returns. The embedder is loaded before the time is measured.
     """
     lab.io.embedder.encode([""])
     batches = [conversation.rows(project=conversation.name) for conversation in conversations]

@@ -103,7 +103,7 @@ class PlannedQuestion:
 class Plan:
     """The questions of a benchmark: answerable questions first, then the others.
 
-    ``main`` is the number of answerable questions, ``unjudged`` that of the questions without
+    ``main`` is the number of answerable questions, ``unjudged`` the number of questions without
     evidence. ``sets`` are the names of the sets of labels.
     """
 

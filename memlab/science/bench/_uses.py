@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Columns = dict[str, Any]
 
+# Features in milliseconds are of packs whose designs count in them.
 _MS_A_DAY = 86_400_000.0
 
 
@@ -106,7 +107,7 @@ def replay(pack: Pack, uses: Uses) -> dict[str, Floats]:
         return after
     inputs = {*policy.inputs, *pack.policies["half-life"].inputs}
     # a use that a lab logs as recalled changes the fields of few packs
-    recalled = bool(changed_fields(policy, {"outcome": "recalled", "rating": None}))
+    reinforces_recall = bool(changed_fields(policy, {"outcome": "recalled", "rating": None}))
     position = np.arange(len(uses.item)) - uses.start[uses.item]
     order = np.argsort(position, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(position[order])) + 1):
@@ -116,15 +117,15 @@ def replay(pack: Pack, uses: Uses) -> dict[str, Floats]:
             name: np.full(len(rows), value) if first else after[name][rows - 1]
             for name, value in defaults.items()
         }
-        shown = uses.features(inputs, item, rows - 1, days)
+        recalling = uses.features(inputs, item, rows - 1, days)
         judged = uses.features(inputs, item, rows, days) | {
-            name: shown[name] for name in ("elapsed-days", "fail", "success")
+            name: recalling[name] for name in ("elapsed-days", "fail", "success")
         }
         judged["outcome"] = np.where(rating == 1, "fail", "success").astype(object)
-        shown["outcome"] = np.full(len(rows), "recalled", object)
+        recalling["outcome"] = np.full(len(rows), "recalled", object)
         # a lab reinforces a memory when it is recalled, and again when the use is judged
-        for columns, grade in ((shown, np.full(len(rows), np.nan)), (judged, rating)):
-            if columns is shown and not recalled:
+        for columns, grade in ((recalling, np.full(len(rows), np.nan)), (judged, rating)):
+            if columns is recalling and not reinforces_recall:
                 continue
             columns |= {"rating": grade, **values}
             updates = policy.updates(_inputs(pack, policy, columns))
@@ -163,7 +164,7 @@ def _inputs(pack: Pack, policy: Policy, columns: Columns) -> Columns:
         if name in ("base-half-days", "base-half-ms"):
             base = float(pack.settings["base-half-life"])
             return np.full(count, base if name == "base-half-days" else base * _MS_A_DAY)
-        values = columns.get(name)
+        values: Any = columns.get(name)
         if values is None:
             values = np.repeat(np.asarray(_new_memory()[name]), count)
         return (values, np.isnan(values)) if values.dtype == np.float64 else values

@@ -195,7 +195,7 @@ def crossover(
 ) -> Offspring:
     """Return a policy with one subtree replaced by a subtree of another policy.
 
-    Bindings of ``let`` that the subtree needs come along, and so do helpers and parameter values.
+    The ``let`` bindings, helpers and parameter values that the subtree needs are copied too.
     Features that the policy does not list are added to its arguments. The slots may differ: a
     subtree is not taken if the policy's slot lacks one of its features.
 

@@ -20,9 +20,9 @@ _TESTS = ("<", "<=", ">", ">=")
 
 
 class Scope(NamedTuple):
-    """The names in scope at a place of a policy: features and local bindings.
+    """The names in scope at a position in a policy: features and local bindings.
 
-    ``tail`` is whether the expression there is the policy's result.
+    ``tail`` says whether the expression at that position is the policy's result.
     """
 
     signature: Signature

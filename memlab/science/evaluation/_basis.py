@@ -30,7 +30,7 @@ DESIGNS = {
 """What a recall shows under each design of a challenge."""
 
 _LISTED = 8
-"""The groups of recalls on a page, as many as one reads; ``Verdict.influence`` has all."""
+"""The maximum number of groups on a page, so that it stays readable; ``Verdict.influence`` has all groups."""
 
 SEQUENCE = (
     "A mixture of nonnegative supermartingales for the changing mean of bounded observations (Mineiro 2022, "
@@ -51,7 +51,7 @@ class Basis:
     hash, live_hash
         The hashes of the challenger and of the live pack; None if they were not logged.
     probabilities
-        The smallest and the largest probability of what was drawn: of a disputed item, or of a
+        The smallest and the largest probability of a draw: of a disputed item, or of a
         pack's results with the design "ab". None if nothing was drawn.
     observation
         The minimum and maximum of one observation of the difference, on which the bounds of the
@@ -154,7 +154,7 @@ def describe_basis(basis: Basis, treatment: str) -> list[tuple[str, str]]:
     counts = treatments.get(treatment, "left out")
     return [
         ("design", f"{basis.design}: {DESIGNS.get(basis.design, 'not described')}"),
-        ("probabilities of what was drawn", drawn or "nothing was drawn"),
+        ("probabilities of the draws", drawn or "nothing was drawn"),
         ("results of the live pack that were not shown", share(basis.displaced)),
         ("reward of an item", f"{low:g} to {high:g}"),
         (

@@ -22,7 +22,7 @@ Terms = tuple[tuple[str, float], ...]
 _EXPLAINED = 4
 """The number of items of a recall whose scores are explained.
 
-They are the items that moved most. Others differ little.
+They are the items that moved most, because other items differ little.
 """
 
 

@@ -181,7 +181,7 @@ class Duel:
     number: int
     """The number of this comparison in the lab, or in a log that does not state it, from 1."""
     share: float
-    """The share of the error of all verdicts that this comparison may spend."""
+    """This comparison's share of the error probability of all verdicts together."""
     displaced: float
     """The share of the live pack's results that the recalls did not show: the cost of the design."""
     notes: tuple[str, ...]
@@ -276,7 +276,7 @@ DRAFT_RATES = 3.0
 def _scale_of(challenge: Challenged) -> float:
     """Return the factor of the rates of a sequence that suits the design of its first recall.
 
-    Logs without groups keep the rates of their time.
+    Logs without groups keep the rates that were in use when they were recorded.
     """
     if challenge.groups is None or (challenge.design == "extra" and challenge.extra == 1):
         return 1.0

@@ -1,10 +1,10 @@
-"""Find near-duplicates that a policy would show together and the log never did.
+"""Find near-duplicates that a policy would show together, although the log never did.
 
-Where one of two near-duplicates is as good as both, each earns its full reward while it is shown
-alone, and their sum counts it twice. The rewards of the log do not show this, because no recall
-showed both. So the second of such a pair counts as unsupported: it may have any reward, and
-intervals cover that. The same holds for an item whose near-duplicate was shown in its place, and
-took its reward. A certain item of the policy needs no bound, because the others were shown with it.
+Where one of two near-duplicates is as good as both, each earns its full reward while it is shown alone, and their sum
+counts that reward twice. The rewards of the log do not show this, because no recall showed both. So the second of such
+a pair counts as unsupported: it may have any reward, and intervals cover that. The same holds for an item whose
+near-duplicate was shown in its place, and took its reward. An item that the policy's recalls show with certainty needs
+no bound, because the other items were shown with it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ __all__ = ["count_unseen", "find_repeated"]
 _ALIKE = 0.93
 """The closeness, corrected for length, from which two memories are near-duplicates.
 
-Of 5,400 pairs among the best ten of LoCoMo's questions none has .8. The user who likes green tea and
-the user who likes black tea have .90.
+Of 5,400 pairs among the best ten of LoCoMo's questions none has .8. "The user likes green tea" and
+"The user likes black tea" have .90.
 """
 # Texts that differ in case and punctuation alone are equal.
 _WORD = re.compile(r"\w+")
@@ -52,7 +52,7 @@ def find_repeated(log: Log, rows: Ints, ranks: Ints) -> Ints:
 def count_unseen(log: Log, rows: Ints) -> int:
     """Return the number of recalls in which a policy shows several randomised items of unknown content.
 
-    ``rows`` are its items. The number is 0 if it is known what they say.
+    ``rows`` are its items. The number is 0 if the content of the items is known.
     """
     if _has_content(log):
         return 0
@@ -61,7 +61,7 @@ def count_unseen(log: Log, rows: Ints) -> int:
 
 
 def _has_content(log: Log) -> bool:
-    """Return whether the log or its lab has what items say."""
+    """Return whether the log or its lab has the content of items."""
     return log.content is not None or hasattr(log.lab, "memories")
 
 

@@ -70,7 +70,7 @@ __all__ = ["evaluate"]
 _HEAVY = 0.05
 """The share of rewards that must carry the variance; for a normal distribution it is .33.
 
-Of truncated Pareto rewards with the exponent 1.6, .01 do, and intervals covered .65 to .81.
+For truncated Pareto rewards with the exponent 1.6 it is .01, and intervals covered .65 to .81.
 """
 
 
@@ -109,7 +109,7 @@ def evaluate(
         ``recall-score``, a Polars expression over the candidates, or the name of a column of
         scores. A mapping gives each policy a name.
     columns
-        The columns of a log on disk, as arguments of ``Slates.from_wide``. By default those that
+        The columns of a log on disk, as arguments of ``Slates.from_wide``. By default the columns that
         ``Slates.to_wide`` writes.
     horizon
         The time that each recall has to get feedback, such as "7d" or a timedelta. Recalls whose
@@ -139,7 +139,7 @@ def evaluate(
     executor
         Runs the sums of a folder of Parquet elsewhere, one task for each file: a number of processes,
         or an object with ``submit``, such as a ``dask.distributed.Client``. All workers see the
-        folder, and each file has whole recalls. The result has the same bits.
+        folder, and each file has whole recalls. The result is the same, bit for bit.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def evaluate(
     A log on disk is read a million candidates at a time, and needs memory for these and for sums by
     cluster (``Sums``). The values are equal up to rounding (1e-12). ``horizon``, ``position``,
     ``labels`` and ``missing="inverse"`` need the whole log, so they are refused.
-    ``docs/howto/evaluate-large-logs.md`` has many cores and clusters.
+    ``docs/howto/evaluate-large-logs.md`` describes evaluations on many cores and on clusters.
 
     Raises
     ------

@@ -136,7 +136,7 @@ class PolicyValue:
 
     @property
     def closed(self) -> tuple[Gate, ...]:
-        """The gates that failed; they withhold the value unless it is what happened."""
+        """The gates that failed; they withhold the value unless it was observed directly."""
         if self.measured is None:
             return () if self.value else (ONE_CLUSTER,)
         return tuple(gate for gate in self.measured.gates if gate.closed)
@@ -152,7 +152,7 @@ class PolicyValue:
 
     @property
     def needed(self) -> int | None:
-        """The number of further recalls that the policy needs for a value.
+        """The number of further recalls that would give the policy a value.
 
         The number is 0 for a policy with a value, and None if more recalls alone would not open its
         gates.
@@ -655,7 +655,7 @@ NO_CHANCE = (
     "No exploration: no item of this log was drawn at random, so rewards of items that were not shown are known only "
     "within their range. Run lab.challenge(pack), or recall with explore=True."
 )
-"""The remark on a log without exploration, which is never folded, because only its reader can change that."""
+"""The remark on a log without exploration. Reports never fold it, because only the reader can start exploration."""
 
 
 def _explain_gate(row: PolicyValue, gate: Gate) -> dict[str, Any]:
@@ -808,7 +808,7 @@ _FAULTS_OF_LOG = (
 )
 """Gates that more recalls do not open, most fundamental first.
 
-A later gate of the list means little while an earlier one is closed.
+A later gate of the list means little while an earlier gate is closed.
 """
 
 

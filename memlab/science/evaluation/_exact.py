@@ -59,7 +59,7 @@ def unfix(upper: Ints, lower: Ints) -> Floats:
 
 
 def add_frames(frames: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
-    """Add the integer columns of frames by a key; the least of the column ``at`` is kept.
+    """Add the integer columns of frames by a key; the minimum of the column ``at`` is kept.
 
     The result is canonical: equal sums give equal frames, whatever frames they were added from.
     Its rows are sorted by the key, its columns by their names. Lower parts are within half of a
@@ -113,7 +113,7 @@ def _out_of_range() -> InputError:
 
 
 _SCALE = 1127
-"""Exact sums are integer multiples of 2^-1127: the least float is 2^-1074, with a mantissa of 53 bits."""
+"""Exact sums are integer multiples of 2^-1127: the smallest positive float is 2^-1074, with a mantissa of 53 bits."""
 
 
 def exact_sums(values: Floats) -> tuple[int, ...]:

@@ -416,7 +416,7 @@ def _assign_places(
 ) -> pl.DataFrame:
     """Find the place of each wanted memory: the stage that lost it, or "found".
 
-    If several memories have the ref of a label, the memory that came furthest counts.
+    If several memories have the ref of a label, the memory that reached the latest stage counts.
     """
     columns = log.decisions.columns
     about = number_recalls(log.decisions).select(
@@ -431,7 +431,7 @@ def _assign_places(
     if memories is None:
         if rows["memory_id"].null_count():
             raise InputError(
-                "Labels with refs need a lab to look them up, and no lab is at hand. Label memory_id instead."
+                "Labels with refs need a lab to look them up, and none was passed. Label memory_id instead."
             )
         rows = rows.with_columns(
             stored=pl.lit(True), status=pl.lit(None, dtype=pl.String), created=pl.col("_at")

@@ -36,8 +36,8 @@ _KINDS = ("session", "user", "agent", "project")
 _FOLLOWED = 50
 """The number of groups that are left out at each earlier recall.
 
-Each takes one pass over the recalls. Those with the most recalls are followed, because they can
-change the process most; the verdict itself rests on all groups.
+Each takes one pass over the recalls. The groups with the most recalls are followed, because they
+can change the process most; the verdict itself rests on all groups.
 """
 
 

@@ -5,10 +5,10 @@ project, a user, a conversation) depend on each other; clusters are independent.
 cluster only changes the totals, so all estimators, differences and bounds share one method: the
 jackknife over clusters (CV3; MacKinnon, Nielsen & Webb 2023) with Student's t.
 
-The degrees of freedom follow the sizes of the clusters (Bell & McCaffrey 2002; Satterthwaite
-1946). Forty users of whom three ask most of the questions carry the information of about five.
-Where a statistic is known only within bounds, the interval covers the range between the bounds
-(Imbens & Manski 2004; Stoye 2009).
+The degrees of freedom follow the sizes of the clusters (Bell & McCaffrey 2002; Satterthwaite 1946).
+Forty users of whom three ask most of the questions carry the information of about five users. Where
+a statistic is known only within bounds, the interval covers the range between the bounds (Imbens &
+Manski 2004; Stoye 2009).
 """
 
 from __future__ import annotations
@@ -250,8 +250,8 @@ def _density(freedom: float, x: float) -> float:
 def _interval_p(distance: float, error: float, width: float, freedom: float) -> float:
     """Return the p-value of zero for a quantity known only to lie in an interval.
 
-    ``distance`` is that of zero from the nearer bound, ``width`` that of the bounds in standard
-    errors.
+    ``distance`` is the distance of zero from the nearer bound, ``width`` the distance between the bounds, both in
+    standard errors.
     """
     if error == 0:
         return 0.0

@@ -215,7 +215,7 @@ def _describe_arrivals(judgements: pl.DataFrame, decisions: pl.DataFrame) -> lis
     days = delay / (86_400 * 1e6)
     return [
         f"Feedback comes {days:.1f} days after a recall on average, and {young:.0%} of the recalls are younger than "
-        f'{_ARRIVED} times that: some of theirs has not come. Set horizon="{math.ceil(_ARRIVED * days)}d".'
+        f'{_ARRIVED} times that, so some of their feedback is still to come. Set horizon="{math.ceil(_ARRIVED * days)}d".'
     ]
 
 
@@ -454,7 +454,7 @@ class Log:
         return tuple(map(int, self.decisions["seed"].drop_nulls().unique().sort()))
 
     def provenance(self, hashes: Mapping[str, str | None]) -> str:
-        """Return what identifies the log and policies with these hashes, as a phrase for captions."""
+        """Return the hashes and seeds that identify the log and policies, as a phrase for captions."""
         policies = "".join(f"{name} {(text or 'unknown')[:12]}, " for name, text in hashes.items())
         seeds = ", ".join(map(str, self.seeds)) or "not logged"
         return (

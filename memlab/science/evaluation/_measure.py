@@ -818,7 +818,7 @@ class Tests:
         """Return the p-value of ``redundancy`` for one policy.
 
         It is NaN if the test passed on what was shown, but the policy would show other items
-        together, and the log does not have what they say.
+        together, and the log lacks the content of these items.
         """
         return doubt_redundancy(self.redundancy, count_unseen(self._log, top_k.rows))
 
@@ -1039,7 +1039,7 @@ def compare(evidence: Evidence, top_k: TopK, base: TopK | None) -> Compared:
 def doubt_redundancy(p: float | None, unseen: int) -> float | None:
     """Return the p-value of a test on what was shown, or NaN if a policy would show other pairs.
 
-    ``unseen`` is the number of recalls in which it would.
+    ``unseen`` is the number of recalls in which the policy would show other pairs.
     """
     return math.nan if unseen and p is not None and p >= MIN_P else p
 

@@ -23,7 +23,7 @@ from memlab.science.evaluation._log import Log, number_queries
 __all__ = ["EMPTY", "Observed", "cluster_facts", "observe"]
 
 _QUERIES = 20
-"""The queries that a table shows; ``frame`` has all."""
+"""The maximum number of queries in a table; ``frame`` has all queries."""
 
 
 @dataclass(frozen=True, repr=False)

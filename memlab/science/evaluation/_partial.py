@@ -56,7 +56,7 @@ __all__ = ["Partition", "find_files", "partial", "sum_file"]
 
 
 _ROWS = 1_000_000
-"""The candidates that are read at a time: their sums are small, and they take .6 GB."""
+"""The number of candidates that are read at a time. They take .6 GB, and their sums are small."""
 _POLICIES = 12
 """The maximum number of policies: sums have totals of each pair, so their size is quadratic."""
 
@@ -112,7 +112,7 @@ def partial(
     Returns
     -------
     Sums
-        The sums. Those of a partition without rows have no recalls and may be added to any others.
+        The sums. The sums of a partition without rows have no recalls and may be added to any others.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def _cut_batches(frame: pl.LazyFrame, decision: str) -> Iterator[pl.DataFrame]:
 
 
 def _merge_stream(parts: Iterable[Sums]) -> Sums:
-    """Add sums as they come, those of equally many parts first, so that few are added often."""
+    """Add sums as they arrive, always two of equally many parts, so that each takes part in few additions."""
     levels: list[Sums] = []
     for number, part in enumerate(parts):
         levels.append(part)

@@ -514,7 +514,7 @@ class Period:
     Parameters
     ----------
     pack_hash
-        The number of blocks, of recalls, and of judged memories.
+        The hash of the version.
     since
         The time of its first recall, in microseconds since 1970.
     blocks, recalls, judged

@@ -80,6 +80,9 @@ class Plan(Report):
         - ``half_width``: half the width of an interval after 400 recalls; under a draft, of its credit
         - ``cost``: the share of the rewards of the first results that is lost while the experiment
           runs, by the model; negative if the policy is better
+        - ``recall_cost``: the loss of recall among the first results while the experiment runs, measured
+          on the log; null without a reward. Items with a reward are relevant, others are not, so
+          this cost is too high where the log did not show the policy's items
         - ``unsupported``: the share of the policy's items that the design never shows
     baseline
         The policy that the others are compared with.
@@ -136,6 +139,7 @@ class Plan(Report):
             "fixed-sample, anytime-valid: recalls after which the test has a power of 80%",
             f"half-width: half the width of the {self.settings.level:.0%} interval after {_WIDTH_RECALLS} recalls",
             "cost: the share of the rewards of the first results that is lost while the experiment runs, by the model",
+            "recall cost: the loss of recall among the first results, by the items with a reward in the log",
             "unsupported: the share of the policy's items that the design never shows",
         )
         headings, rows = format_rows(self.frame.iter_rows(named=True), _COLUMNS)
@@ -159,6 +163,7 @@ _COLUMNS: Columns = (
     ("anytime-valid", _format_count("every_look")),
     ("half-width", "{half_width:.3f}"),
     ("cost", "{cost:+.1%}"),
+    ("recall cost", "{recall_cost:+.3f}"),
     ("unsupported", "{unsupported:.0%}"),
 )
 
@@ -324,6 +329,11 @@ def _designs(
     unit = evidence.reward_range[1] - evidence.reward_range[0]
     deep = np.full(1, _PROBE_DEPTH * unit)
     earned = max(float(expected[base.rows].sum()) / len(log), 1e-12)
+    rewarded = log.answered & (log.reward > evidence.reward_range[0])
+    counts = np.bincount(log.recall[rewarded], minlength=len(log))
+    # Each rewarded item is worth its share of the recall of its query.
+    relevance = rewarded / np.maximum(counts, 1)[log.recall]
+    judged = int((counts > 0).sum())
     # A reward that is observed with probability p and divided by p has a square that is 1/p times as large.
     squares = own.squares + own.noise
     rows = []
@@ -333,7 +343,7 @@ def _designs(
         extra: float,
         variance: Floats,
         scale: Floats,
-        lost: float,
+        lost: Callable[[Floats], float],
         unsupported: float = 0.0,
         observed: Floats = gap,
         rates: float = 1.0,
@@ -365,7 +375,8 @@ def _designs(
                 if anytime is None or anytime > _MAX_RECALLS or is_unbounded
                 else anytime,
                 "half_width": half,
-                "cost": lost / earned,
+                "cost": lost(expected) / earned,
+                "recall_cost": lost(relevance) * len(log) / judged if judged else None,
                 "unsupported": unsupported,
             }
         )
@@ -380,15 +391,42 @@ def _designs(
     )
     probes = (log.exposed & evidence.probe).sum() / len(log)
     places = np.arange(1, len(log.recall) + 1) if base.ranks is None else base.ranks
-    rest = float(np.delete(expected, base.rows).mean()) if len(base.rows) < len(expected) else 0.0
     size = np.bincount(log.recall[base.rows], minlength=len(log)).astype(np.float64)
 
-    def displaced(count: Floats, gain: Floats | float) -> float:
-        """Return the mean reward lost if items worth ``gain`` push the last results down."""
+    def displaced(count: Floats, values: Floats, gain: Floats | float) -> float:
+        """Return the mean value lost if items worth ``gain`` push the last results down."""
         entering = count * np.maximum(size - 1, 0) / np.maximum(size + count - 1, 1)
         depth = (size - entering)[log.recall[base.rows]]
-        pushed = np.clip(places - depth, 0.0, 1.0) * expected[base.rows]
+        pushed = np.clip(places - depth, 0.0, 1.0) * values[base.rows]
         return float((pushed.sum() - (entering * gain).sum()) / len(log))
+
+    def displaced_by_probes(count: float) -> Callable[[Floats], float]:
+        """Return the loss by items from below the results as a function of the values."""
+
+        def lost(values: Floats) -> float:
+            rest = (
+                float(np.delete(values, base.rows).mean()) if len(base.rows) < len(values) else 0.0
+            )
+            return displaced(np.full(len(log), count), values, rest)
+
+        return lost
+
+    def sums(values: Floats) -> tuple[Floats, Floats]:
+        """Return the value of the items of one policy only: the policy's and the baseline's."""
+        if values is expected:
+            return own.sum, other.sum
+        first, second = (
+            np.bincount(log.recall[rows_], weights=values[rows_], minlength=len(log)).astype(
+                np.float64
+            )
+            for rows_ in (own_rows, base_rows)
+        )
+        return first, second
+
+    def half_exchanged(values: Floats) -> float:
+        """Return the loss if each differing result is the policy's in half of the recalls."""
+        first, second = sums(values)
+        return -float((first - second).mean()) / 2
 
     # Without logged probabilities, more of the same recalls would decide nothing.
     if not np.isnan(log.propensity).any():
@@ -397,7 +435,7 @@ def _designs(
             float(probes),
             probe_variance + other.noise,
             deep,
-            displaced(np.full(len(log), float(probes)), rest),
+            displaced_by_probes(float(probes)),
             unsupported_share,
         )
     outside_share = float(top_k.outside.sum()) / items
@@ -406,10 +444,9 @@ def _designs(
         1.0,
         _PROBE_DEPTH * squares + other.noise,
         deep,
-        displaced(np.ones(len(log)), rest),
+        displaced_by_probes(1.0),
         outside_share,
     )
-    worth = own.sum / np.maximum(own.size, 1.0)
     automatic = np.minimum(
         np.ceil(own.size / 2), np.maximum(np.floor(ADDED_SHARE * np.maximum(size, 1)), 1)
     )
@@ -425,23 +462,35 @@ def _designs(
             float(added.mean()) if label.endswith("auto extra") else float(wished[0]),
             _draw_variance(own, wished) + other.noise,
             reach,
-            displaced(added, worth),
+            lambda values, added=added: displaced(  # type: ignore[misc]
+                added, values, sums(values)[0] / np.maximum(own.size, 1.0)
+            ),
             rates=1.0 if label == "challenge, 1 extra" else GROUP_RATES,
         )
     both = 2 * (squares + other.squares + other.noise) - (own.squares + other.squares)
     pair = np.full(1, 2 * unit)
-    design("challenge by lot", 0.0, both, pair, -difference / 2, rates=GROUP_RATES)
-    halves = [
-        _sum_half(rows_, top, other.size, log, expected, noise)
-        for rows_, top in ((own_rows, top_k), (base_rows, base))
-    ]
-    credit, placed = halves[0].sum - halves[1].sum, halves[0].exposed + halves[1].exposed
+    design("challenge by lot", 0.0, both, pair, half_exchanged, rates=GROUP_RATES)
+
+    def draft(values: Floats) -> list[_Half]:
+        """Return what a draft shows of the policy's and of the baseline's differing items."""
+        return [
+            _sum_half(rows_, top, other.size, log, values, noise)
+            for rows_, top in ((own_rows, top_k), (base_rows, base))
+        ]
+
+    def lost_by_draft(values: Floats) -> float:
+        """Return the loss under a draft."""
+        placed = sum(half.exposed for half in draft(values))
+        return float((sums(values)[1] - placed).mean())
+
+    halves = draft(expected)
+    credit = halves[0].sum - halves[1].sum
     design(
         "challenge by draft",
         0.0,
         halves[0].noise + halves[1].noise,
         pair,
-        float((other.sum - placed).mean()),
+        lost_by_draft,
         observed=credit,
         rates=DRAFT_RATES,
     )
@@ -451,7 +500,7 @@ def _designs(
         0.0,
         2 * (own.sum**2 + own.noise + other.sum**2 + other.noise),
         2 * reach,
-        -difference / 2,
+        half_exchanged,
     )
     return rows
 
@@ -538,7 +587,7 @@ def _sum_arm(
 
 
 def _power_quantile(level: float) -> float:
-    """Return the normal quantile of the level plus that of a power of 80%."""
+    """Return the sum of the normal quantiles of the level and of a power of 80%."""
     return _level_quantile(level) + normal_quantile(0.8)
 
 

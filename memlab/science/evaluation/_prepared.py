@@ -119,9 +119,7 @@ def prepare(
     if missing is None and labels is None:
         check_missing(log.silent, *log.reward_ends)
     embedder = getattr(getattr(slates.lab, "io", None), "embedder", None)
-    fingerprints = read_fingerprints(
-        log.decisions, None if embedder is None else embedder.fingerprint
-    )
+    fingerprints = read_fingerprints(log.decisions, None if embedder is None else embedder.scoring)
     described = () if fingerprints.thinned else feature_names(slates)
     if fingerprints.thinned and missing == "inverse":
         raise InputError(

@@ -140,8 +140,9 @@ def sequence(
 class Process:
     """The observations of a confidence sequence, as ``sequence`` takes them.
 
-    Several observations may form a block. ``last`` (int64[blocks]) is the index of the last one of
-    each block; by default each observation is a block. Bounds are those after each block.
+    Several observations may form a block. ``last`` (int64[blocks]) is the index of the last
+    observation of each block; by default each observation is a block. Bounds are those after each
+    block.
 
     The last interval is also given without a group of blocks. Expectations are those of the whole
     sequence, because a process stays valid under any expectation from earlier data.

@@ -337,7 +337,7 @@ def mix(recalls: pl.Series) -> NDArray[np.uint64]:
 
 
 def choose_bits(numbers: Ints, bits: int) -> int:
-    """Return the most leading bits, at most ``bits``, that leave at most 2,048 distinct numbers.
+    """Return the largest number of leading bits, at most ``bits``, that leave at most 2,048 distinct numbers.
 
     ``numbers`` are sorted and have ``bits`` bits. The result depends on the set of recalls alone,
     so buckets of partitions fold to those of the whole log.

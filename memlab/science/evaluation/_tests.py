@@ -288,9 +288,11 @@ _NOT_TESTED = {
         "Name the column of scores that ranked the log (score=), and log the position of each item.",
     ),
     "redundancy": (
-        "The dependence of rewards on other items was not tested: the log has no scores, fewer than 30 recalls with two "
-        "rewards, or not what the items say, and a policy would show two that no recall had to show together.",
-        "Name the column of scores that ranked the log (score=), and what near-duplicates share in a column group.",
+        "The dependence of rewards on other items was not tested: the log has no scores, or fewer than 30 recalls with "
+        "two rewards; or it lacks the content of items, and a policy would show two items that no recall had to show "
+        "together.",
+        "Name the column of scores that ranked the log (score=), and add a column group that has one value for all "
+        "near-duplicates of an item.",
     ),
 }
 """For each gate that can be untested: the reason, and an action that makes it testable."""
@@ -461,7 +463,7 @@ _EXCLUSIVE = 0.25
 
 Where one or two items answer a query, or users have two tastes, rewards exclude each other although no
 item changes another's: the share is up to .12 on LoCoMo and .15 in the example log. Where a second
-item of a kind earns nothing, it is .64 to .78.
+item of a kind earns nothing, the share is .64 to .78.
 """
 UNSURE = 10.0
 """The factor of a p-value that rests on strata of the score instead of random positions.

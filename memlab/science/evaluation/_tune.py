@@ -502,8 +502,8 @@ class _Objective:
 class Metric:
     """A quantity to maximise, which is a statistic of totals by recall.
 
-    ``totals`` returns f64[recalls, width] for the items that a policy would show. It is a function of
-    this module and its first arguments, because workers of an executor get it as well.
+    ``totals`` returns f64[recalls, width] for the items that a policy would show. It is a partial
+    application of a function of this module, so that workers of an executor can unpickle it.
     """
 
     name: str

@@ -625,7 +625,7 @@ class _Evidence:
     gates: tuple[Gate, ...]
     credited: Credited | None
     repeated: int = 0
-    """The number of items that repeat another one, with which no recall showed them."""
+    """The number of items that repeat another item and that no recall showed together with it."""
 
 
 def _decide(
@@ -711,7 +711,7 @@ def _decide(
 
 @dataclass(frozen=True)
 class _Outcome:
-    """The better pack, if a verdict names it, and from which observation on it does."""
+    """The better pack, if a verdict names one, and the observation from which on the verdict holds."""
 
     better: str | None
     closed: tuple[Gate, ...]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -15,13 +17,16 @@ from memlab.kernel.base.arguments import Share, Within, checked
 from memlab.kernel.base.clock import Micros
 from memlab.kernel.base.display import Displayed, Markup
 from memlab.kernel.base.printable import printable
+from memlab.kernel.base.progress import Step
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment
 from memlab.kernel.schema import NEVER, RECALLABLE, is_single_valued
 from memlab.kernel.state import State
 from memlab.kernel.verbs.projections import new_state
+from memlab.science.batch import Workers, run_tasks
 from memlab.science.history._replay import Replay
+from memlab.subjects.copies import copy_for_workers
 from memlab.subjects.drawing import CYCLE, GREY, OnPanels, add_legend, draw_panels, render_svg
 from memlab.subjects.lab import Lab
 
@@ -122,6 +127,7 @@ def compare(
     names: tuple[str, ...] | None = None,
     points: Annotated[int, Within(2, 10_000)] = 60,
     junk_below: Share = 0.1,
+    executor: Workers = None,
 ) -> Comparison:
     """Compare the development of two or more labs.
 
@@ -138,6 +144,9 @@ def compare(
         last.
     junk_below
         The retention below which a memory without a success is junk, 0 to 1.
+    executor
+        A number of processes, or an object with ``submit``, such as a ``dask.distributed.Client``.
+        Each lab is a task, on a copy of the lab. Default: this thread.
 
     Returns
     -------
@@ -148,6 +157,8 @@ def compare(
     ------
     InputError
         If the names do not match the labs, or a lab has no events.
+    WorkerLost
+        If the executor does not return the result of a lab.
 
     Examples
     --------
@@ -179,12 +190,15 @@ def compare(
             "used."
         )
     first, last = min(map(min, instants)), max(map(max, instants))
-    at = np.linspace(first, last, points).round().astype(np.int64)
-    rows = [
-        (name, *row)
-        for name, lab, pack in zip(labels, labs, packs, strict=True)
-        for row in _Course(lab, pack, junk_below).rows(at.tolist())
-    ]
+    at = np.linspace(first, last, points).round().astype(np.int64).tolist()
+    pairs = list(zip(labs, packs, strict=True))
+    if executor is None:
+        courses = [list(_Course(lab, pack, junk_below).rows(at)) for lab, pack in pairs]
+    else:
+        with ExitStack() as copies:
+            tasks = [(copies.enter_context(copy_for_workers(lab)), pack) for lab, pack in pairs]
+            courses = run_tasks(partial(_follow_copy, junk_below, at), tasks, executor)
+    rows = [(name, *row) for name, course in zip(labels, courses, strict=True) for row in course]
     return Comparison(
         tuple(labels),
         tuple(pack.name for pack in packs),
@@ -192,6 +206,15 @@ def compare(
         junk_below,
         pl.DataFrame(rows, schema=_SCHEMA, orient="row"),
     )
+
+
+def _follow_copy(
+    junk_below: float, at: list[Micros], task: tuple[Callable[[], Lab], Pack], _: Step
+) -> list[tuple[object, ...]]:
+    """Return the rows of one lab in a worker, which opens a copy of the lab."""
+    open_copy, pack = task
+    with open_copy() as lab:
+        return list(_Course(lab, pack, junk_below).rows(at))
 
 
 class _Course:
@@ -304,8 +327,8 @@ def _name_labs(names: list[str]) -> tuple[str, ...]:
 # The panels: a column of the frame, its title, and the unit of its axis.
 _PANELS = (
     ("live", "Memories in use", "memories"),
-    ("junk", "Decayed and never useful", "share of those in use"),
-    ("stale", "Out of date when shown", "share of what was shown"),
+    ("junk", "Decayed and never useful", "share of memories in use"),
+    ("stale", "Out of date when shown", "share of memories shown"),
     ("retained", "Retention of useful memories", "mean retention"),
 )
 # The lengths of dashes and gaps, in points.

@@ -576,8 +576,8 @@ class _Player:
     def _applies(self, id: int, columns: dict[str, Any]) -> bool:
         """Return whether replaying a logged field change would still change the memory.
 
-        A change of status does not, if the memory has the status, or is recallable exactly if the
-        status is.
+        A change of status does not, if the memory already has the status, or if both statuses are recallable or neither
+        is.
         """
         status = columns.get("status")
         if not isinstance(status, str):

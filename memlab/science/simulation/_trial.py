@@ -1,7 +1,7 @@
 """``memlab.trial``: simulate the same run under each pack, and compare rewards.
 
-A log shows how other packs would have done on its recalls, one step at a time. A pack whose
-memories change by use goes on with the memories that it showed, so its value may rise or fall over
+A log shows how other packs would have done on its recalls, one step at a time. If memories change
+by use, those that a pack shows influence its later recalls, so its value may rise or fall over
 time. A trial measures this. It simulates the same messages and questions, at the same times, in a
 separate lab for each pack.
 """
@@ -117,7 +117,7 @@ class Trial(Report):
     lives: pl.DataFrame = field(repr=False)
     _rows: tuple[_PackResult, ...] = field(repr=False)
     _more: str = field(default="", repr=False)
-    """What makes more clusters, if there are few; "" otherwise."""
+    """How to get more clusters, if there are few; "" otherwise."""
 
     def __len__(self) -> int:
         """Return the number of packs."""

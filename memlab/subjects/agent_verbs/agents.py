@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, overload
 
 import polars as pl
@@ -29,6 +30,7 @@ from memlab.kernel.verbs.gate import (
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
 from memlab.kernel.verbs.verbs import Verbs
 from memlab.subjects.agent_verbs.recalls import read_recalls
+from memlab.subjects.agent_verbs.session import Session, SessionName
 from memlab.subjects.agents.relationships import (
     Relationship,
     Relationships,
@@ -131,9 +133,15 @@ class Agent(Displayed):
         return self._identity.project
 
     @property
-    def session(self) -> str:
-        """The session of this agent's memories and queries."""
-        return self._identity.session or ""
+    def session(self) -> SessionName:
+        """The name of its session, a text; ``agent.session("s1")`` opens a chat."""
+        return SessionName.of(self._identity.session or "", self._converse)
+
+    def _converse(self, name: str | None, **options: Any) -> Session:
+        """Return a chat of this agent in a session; see ``SessionName``."""
+        identity = self._identity if name is None else replace(self._identity, session=name)
+        agent = Agent(identity, self._verbs)
+        return Session(agent, self._verbs, identity.session or "", **options)
 
     @property
     def role(self) -> str:
@@ -192,7 +200,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If the agent is a reader, or the project, creator or source is another one.
+            If the agent is a reader, or the project, creator or source is not its own.
         InputError
             If a field is invalid, or a limit of the session is exceeded.
         MemoryOff
@@ -283,7 +291,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If the project is another one than the agent's.
+            If the project is not the agent's own.
 
         Examples
         --------
@@ -298,7 +306,7 @@ class Agent(Displayed):
             query,
             limit=limit,
             project=self._identity.check_project(project),
-            session=self.session,
+            session=self._identity.session,
             filters=filters,
             at=at,
             log=log,
@@ -346,7 +354,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If the project is another one than the agent's.
+            If the project is not the agent's own.
 
         Examples
         --------
@@ -361,7 +369,7 @@ class Agent(Displayed):
         return contexts.make(
             task,
             budget=budget,
-            session=self.session,
+            session=self._identity.session,
             project=where,
             files=files,
             viewer=self.name,
@@ -453,7 +461,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If another agent created or contributed to the memory and this one is no owner, or if a
+            If another agent created or contributed to the memory and this agent is no owner, or if a
             field names another project or creator.
 
         Examples
@@ -486,7 +494,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If another agent created a memory, or a correction of it, and this one is no owner.
+            If another agent created a memory, or a correction of it, and this agent is no owner.
 
         Examples
         --------
@@ -516,7 +524,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If another agent created a memory and this one is no owner.
+            If another agent created a memory and this agent is no owner.
 
         Examples
         --------
@@ -584,7 +592,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If the project is another one than the agent's.
+            If the project is not the agent's own.
 
         Examples
         --------
@@ -600,7 +608,7 @@ class Agent(Displayed):
             patience=patience,
             limit=limit,
             project=self._identity.check_project(project),
-            session=self.session,
+            session=self._identity.session,
             branch=branch,
             season=season,
             viewer=self.name,
@@ -658,7 +666,7 @@ class Agent(Displayed):
             pack = self._core.pack
         extraction: Extraction = self._verbs.component("extraction")
         learned = extraction.end(
-            self.session,
+            self._identity.session or "",
             messages,
             agent=self._short,
             project=self.project,
@@ -757,7 +765,7 @@ class Agent(Displayed):
 
 
 class LabAgents:
-    """``lab.agents``: agents by name, and verbs for what agents say, learn and touch.
+    """``lab.agents``: agents by name, and verbs for utterances, lessons and files.
 
     ``lab.agents("tutor")`` is an ``Agent`` with the verbs of daily use.
 

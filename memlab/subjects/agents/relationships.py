@@ -56,7 +56,7 @@ class Relationship:
     Attributes
     ----------
     agent
-        The name of the agent, as it was given.
+        The name of the agent, as the caller wrote it.
     trust
         0 to 100; it starts with the setting ``trust-start``.
     familiarity

@@ -250,7 +250,7 @@ class Turns:
     def close(self) -> None:
         """End the turns: finish the current search, drop waiting contexts.
 
-        A verdict that is not ready is not waited for; its recall stays unverified.
+        The call does not wait for a pending verdict; the recall stays unverified.
 
         Examples
         --------
@@ -270,7 +270,7 @@ class Turns:
 class _Search:
     """The background worker of one ``Turns``, with its queue and results.
 
-    It holds no reference to the turns, so that abandoned ones end.
+    It holds no reference to the turns, so that abandoned turns can end.
     """
 
     def __init__(

@@ -64,7 +64,7 @@ class Verified(Displayed):
     strengthened
         The number of existing edges that became stronger.
     tag
-        The tag that accepted memories without it got, or None.
+        The tag that was added to accepted memories without it, or None.
     gap
         The number of the gap that was logged because no hit was accepted, or None.
 

@@ -16,7 +16,7 @@ from memlab.subjects.attribution.cues import Answer, RetrievedMemory, compute_cu
 __all__ = ["AnswerReader"]
 
 _TEXTS = 20_000
-"""The number of texts over which the rarity of words is counted; more hardly change it and take memory."""
+"""The number of texts over which the rarity of words is counted; more texts hardly change the rarity and take memory."""
 
 
 class AnswerReader:
@@ -38,7 +38,7 @@ class AnswerReader:
         texts: Mapping[str, tuple[str, Micros]],
         ids: Sequence[str],
     ) -> list[tuple[str, float, float]]:
-        """Return the id, reward and confidence of each text on which an answer decides.
+        """Return the id, reward and confidence of each text that an answer credits or not.
 
         ``answer`` has the query, the answer, its time, the arguments of tools and the user's reply.
         ``texts`` has the text and the time of each candidate by id, and ``ids`` are those that the

@@ -338,7 +338,7 @@ class Attributions:
         )
 
     def _find_decisions(self, turns: Sequence[Turn]) -> list[tuple[int, ...]]:
-        """Return the recalls of each turn: those named, or the last with the same query."""
+        """Return each turn's recalls: those it names, or the last with the same query."""
         # Turns are visited from the last to the first: of equal queries, the last recall belongs to the last turn.
         store = self._core.store
         if all(turn.decisions is not None for turn in turns):
@@ -652,8 +652,7 @@ def compute_credit(
 def get_calibration(state: State, pack: Pack) -> Calibration:
     """Return the calibration that applies to the pack's ``credit`` policy.
 
-    It is the lab's own calibration, else the shipped one if that is of this policy, else the
-    identity.
+    It is the lab's own calibration, else the shipped calibration if it was fitted to this policy, else the identity.
     """
     policy = pack.policies["credit"].hash
     own = state.projection(Calibrated).of(policy)

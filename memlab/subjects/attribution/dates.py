@@ -35,7 +35,7 @@ _YEAR = re.compile(r"(?<![\w-])((?:19|20)\d\d)(?![\w-])")
 def find_days(text: str, at: Micros) -> tuple[Days, ...]:
     """Return the date ranges that a text names, resolved relative to ``at``.
 
-    There are none if the text names no date, or if ``at`` is out of range.
+    The result is empty if the text names no date, or if ``at`` is out of range.
 
     >>> noon = 1_686_500_000_000_000  # 11 June 2023
     >>> spans = find_days("The week before 9 June 2023", noon)

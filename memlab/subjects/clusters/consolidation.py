@@ -579,7 +579,7 @@ class Quoting(Dependents):
         return after
 
     def stand_ins(self, state: State, rows: Sequence[int]) -> list[int]:
-        """Return those of `rows` that are active summaries."""
+        """Return the subset of `rows` that are active summaries."""
         return select_active_summaries(state, rows)
 
     def members(self, state: State, row: int) -> Sequence[int]:

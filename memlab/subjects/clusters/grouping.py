@@ -80,7 +80,7 @@ def summaries_by_id(state: State) -> dict[int, Summary]:
 
 
 def select_active_summaries(state: State, rows: Sequence[int]) -> list[int]:
-    """Return those of `rows` that are active summaries, which were not undone."""
+    """Return the subset of `rows` that are active summaries: not undone."""
     summaries, status = get_summaries(state).all, state.names["status"]
     return [
         row

@@ -5,8 +5,8 @@ the existing cluster with which it shares most members. Membership is an edge ``
 of the cluster. The weight of the edge is the cosine to the centroid (0 to 1) at the time of the decision. The pack's
 ``spread`` policy decides how much activation the edge passes on.
 
-Members are memories that take part in recall. A memory that no longer does keeps its edge until the next clustering, so
-that it is a member again if it is restored.
+Members are memories that take part in recall. A memory that no longer takes part keeps its edge
+until the next clustering, so that it is a member again if it is restored.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ _MOST_EDGES = 300_000
 """Maximum number of edges for computing communities, which takes about 6 s on one core."""
 
 _READ = 10_000
-"""The number of memories whose texts are read for the keywords of communities, and again for those of clusters."""
+"""The number of memories whose texts are read for the keywords of communities, and again for the keywords of clusters."""
 
 # The numbers of key memories, and of central memories per group, in a report.
 _KEY = 20

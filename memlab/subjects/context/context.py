@@ -193,8 +193,9 @@ class Contexts:
         at: When | None,
         again: bool,
         log: bool,
+        where: pl.Expr | None = None,
     ) -> Context:
-        """Return the context for a task; see ``Lab.context``."""
+        """Return the context for a task; see ``Lab.context``. ``where`` filters its memories."""
         paths = [files] if isinstance(files, str) else list(files)
         for file in paths:
             if not file.strip():
@@ -206,7 +207,7 @@ class Contexts:
             limit=None,
             project=project,
             session=session,
-            filters=Filters.of(viewer=viewer),
+            filters=Filters.of(viewer=viewer, where=where),
             at=at,
             log=log and Sheet(budget).holds_any,
             use=injection,

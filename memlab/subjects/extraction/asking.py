@@ -1,7 +1,7 @@
 """Ask a language model for the facts, memories and lessons of a few messages.
 
 Answers are not trusted. Each proposal must quote a message literally, and the object of a fact must
-be in its quotation; otherwise it is dropped and counted. An answer without proposals to read is
+be in its quotation; otherwise it is dropped and counted. An answer without a list of proposals is
 rejected. The caller removes secrets from the messages first.
 """
 

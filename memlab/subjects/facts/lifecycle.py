@@ -39,9 +39,9 @@ class Triple:
 
 
 def ends_fact(new: Triple, old: Triple) -> bool:
-    """Return whether a new fact ends an older one.
+    """Return whether a new fact ends an older fact.
 
-    A fact does not end one that states the same.
+    A fact does not end another fact that states the same.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def _changes_state(new: Triple, old: Triple) -> bool:
         "divorced",
     ):
         return False
-    # States of one group exclude each other; ``state-ends`` lists predicates that a state ends besides.
+    # States of one group exclude each other; ``state-ends`` lists further predicates that a state ends.
     state = {"is-married-to": "married", "is-engaged-to": "engaged"}.get(
         new.predicate, _find_state(new.value)
     )

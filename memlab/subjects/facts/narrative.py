@@ -59,7 +59,7 @@ def is_first_person(text: str) -> bool:
 def convert_to_third_person(text: str) -> str | None:
     """Convert a first-person text to the third person, without a subject.
 
-    None if the result would not be certain.
+    Return None if the result would not be certain.
 
     >>> texts = ("I am a baker.", "My name is Ann", "I study bees", "I ran", "I like my bike")
     >>> [convert_to_third_person(text) for text in texts]

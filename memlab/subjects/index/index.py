@@ -77,7 +77,7 @@ class LabIndex:
         vectors = (
             None
             if queries is None
-            else store.embedder.encode([validate_text(query) for query in queries])
+            else store.embedder.encode_queries([validate_text(query) for query in queries])
         )
         return report(
             store.neighbours,

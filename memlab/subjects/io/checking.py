@@ -210,7 +210,10 @@ class _Checking:
             )
         if journal.lost:
             self._report(
-                HEAD, "events", "lost", f"{journal.lost}; `memlab upkeep restore` settles it"
+                HEAD,
+                "events",
+                "lost",
+                f"{journal.lost}; `memlab upkeep restore` accepts the journal or a backup",
             )
         elif not caught:
             self._report(HEAD, "record", "sound")

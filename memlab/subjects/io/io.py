@@ -130,9 +130,9 @@ class LabIO:
         project
             The name of a project; only its memories are written.
         subject, creator
-            The name of a person. Exactly that is written which ``lab.purge`` with the same names removes: the memories
-            about the subject or by the creator, and the logged queries. Policies are not part of it. Labelled questions,
-            which the purge removes too, are not written.
+            The name of a person. The export has exactly what ``lab.purge`` with the same names removes: the memories
+            about the subject or by the creator, and the logged queries. Policies are not part of it. Labelled
+            questions, which the purge removes too, are not written.
         viewer
             The name of a user; only what this user can see is written.
         policies
@@ -228,7 +228,8 @@ class LabIO:
         The labs may be two copies that diverged, or a lab and an export of it. Memories and edges that exist only in
         the other lab are added. For a memory in both labs the later change is kept, whichever lab made it: an edit, a
         forgetting, a deletion or a restoration. A memory that both labs changed is listed as a conflict with both
-        versions. A memory that was purged there is deleted here. A memory that was purged here is not added again.
+        versions. A memory that was purged in the other lab is deleted in this lab. A memory that was purged in this
+        lab is not added again.
 
         The join is one transaction, and repeating it changes nothing. Joining in either direction gives the same active
         texts. Added texts pass the privacy gate. The pack of this lab stays active, and no pairs are linked.
@@ -448,8 +449,8 @@ class LabIO:
         UnknownName
             If an excluded project is not in the lab.
         MemoryOff
-            If memory is switched off in the target for a project to be moved, or lacks consent there. Nothing is then
-            written.
+            If memory is switched off in the target for a project to be moved, or if the project
+            lacks consent there. Nothing is then written.
         PrivacyError
             If a name, a tag or an operation contains a secret, which cannot be redacted there. The batch is then not
             stored.

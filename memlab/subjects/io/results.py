@@ -213,7 +213,7 @@ class Loaded(_Incoming, Report):
         )
 
     def _count_guesses(self) -> list[tuple[str, str, int]]:
-        """Return each guess with the number of sources that it is of, the most frequent first."""
+        """Return each guess with the number of its sources, the most frequent first."""
         counts = self.guessed.group_by("field", "taken", maintain_order=True).len()
         return counts.sort("len", descending=True, maintain_order=True).rows()[:_MAX_GUESSES]
 

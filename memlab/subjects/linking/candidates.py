@@ -389,10 +389,11 @@ def _find_nearest_old(
         # the matrix of all rows stays valid, but that of a population is rebuilt whenever a row leaves it
         is_excluded = np.ones(len(vectors), dtype=np.bool_)
         is_excluded[old_rows if eligible is None else old_rows[eligible[old_rows]]] = False
-        searched = np.arange(len(vectors))
-        return _search_blocks(
-            rows, queries, vectors.similarity, searched, count, is_excluded=is_excluded
-        )
+        pairs = [_no_pairs()]
+        nearest = vectors.nearest(queries, count, excluded=is_excluded)
+        for row, (old, cosine) in zip(rows.tolist(), nearest, strict=True):
+            pairs.append((np.full(len(old), row), old, cosine))
+        return _join_pairs(pairs)
     if len(rows) > _FEW and (len(old_rows) <= vectors.exact_up_to or vectors.attached is None):
         searched = old_rows if eligible is None else old_rows[eligible[old_rows]]
         return _search_blocks(
@@ -440,12 +441,10 @@ def _search_blocks(
     count: int,
     *,
     before: bool = False,
-    is_excluded: Flags | None = None,
 ) -> tuple[Ints, Ints, Floats]:
     """Return the nearest of the `searched` rows to each row, in blocks of rows.
 
-    With `before`, only earlier rows count. `is_excluded` marks entries of `searched` that are left
-    out.
+    With `before`, only earlier rows count.
     """
     new, old, cosine_parts = [], [], []
     # a few single products are as fast as one matrix product, and do not wait for its threads
@@ -454,8 +453,6 @@ def _search_blocks(
         block = rows[start : start + step]
         batch = queries[start : start + step]
         cosines = similarities(batch) if step > 1 else similarities(batch[0])[None, :]
-        if is_excluded is not None:
-            cosines[:, is_excluded] = -np.inf
         if before:
             cosines = np.where(searched[None, :] < block[:, None], cosines, -np.inf)
         for row, cosine in zip(block.tolist(), cosines, strict=True):
@@ -520,7 +517,7 @@ def _find_by_fact(
 
 
 def _select_rows(joint: PairedState, rows: Ints, column: str, name: str) -> Ints:
-    """Return those of the given ascending rows that have a name in a column."""
+    """Return the subset of ascending ``rows`` whose value in a column is ``name``."""
     boundary = int(np.searchsorted(rows, joint.size)) if joint.fresh is not None else len(rows)
     names = joint.state.names[column]
     stored_matches: Ints = rows[:boundary][names.codes[rows[:boundary]] == names.code(name)]

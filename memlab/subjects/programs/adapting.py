@@ -232,7 +232,7 @@ def adapt(
         The treatment of missing feedback, as in ``memlab.evaluate``: "zero", "censor", "inverse" or "bounds". If the
         log requires a treatment and none is specified, nothing is changed.
     horizon
-        The time in which a recall can earn, such as "7d". Younger recalls are left out.
+        The time within which feedback counts, such as "7d". Younger recalls are left out.
     cluster
         The unit of independent observations: "day", "session", "decision" or a column of the decisions. The default is
         the cluster of the log, or days if rewards of recalls that are close in time are similar.

@@ -44,7 +44,7 @@ class Fall:
 
     @property
     def gap(self) -> tuple[float, float, float]:
-        """The difference in favour of the earlier version, with the bounds of an anytime-valid interval."""
+        """The difference in mean reward in favour of the earlier version, with anytime-valid bounds."""
         assert self.period.difference is not None
         return self.period.difference
 

@@ -470,7 +470,7 @@ class LabOperations:
             The treatment of missing feedback, as in ``memlab.evaluate``: "zero", "censor",
             "inverse" or "bounds".
         horizon
-            The time in which a recall can earn, such as "7d". Younger recalls are left out.
+            The time within which feedback counts, such as "7d". Younger recalls are left out.
         cluster
             The unit of independent observations: "day", "session", "decision" or a column of the
             decisions.
@@ -536,7 +536,7 @@ class LabOperations:
         missing
             The treatment of missing feedback, as in ``memlab.evaluate``.
         horizon
-            The time in which a recall can earn, such as "7d". Younger recalls are left out.
+            The time within which feedback counts, such as "7d". Younger recalls are left out.
         cluster
             The unit of independent observations: "day", "session", "decision" or a column of the
             decisions.

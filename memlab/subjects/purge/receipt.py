@@ -67,7 +67,7 @@ class Purged(Displayed):
         "found"), ``what``, ``where``, ``count``, ``bytes`` and ``how``. Keep it with
         ``receipt.frame.write_csv(...)``.
     reason
-        The reason that was given.
+        The reason that the caller passed.
 
     Examples
     --------

@@ -85,13 +85,14 @@ class Calibration(Report):
         """The quality of the fit in one sentence."""
         version = "Not installed" if self.version is None else f"Version {self.version} of known"
         return (
-            f"{version}: fitted on {self.questions} questions. On questions that a fit has not seen, it tells an answer "
-            f"from none with an AUC of {self.auc:.2f}, and puts {self.below:.0%} of the answerable ones below the floor."
+            f"{version}: fitted on {self.questions} questions. On questions that a fit has not seen, it distinguishes "
+            f"questions with and without an answer with an AUC of {self.auc:.2f}, and puts {self.below:.0%} of the "
+            f"answerable ones below the floor."
         )
 
     def _display(self) -> object:
         weak = (
-            "It hardly tells them apart: read the probabilities as a constant."
+            "It hardly distinguishes them: read the probabilities as a constant."
             if self.auc < 0.6
             else None
         )

@@ -51,7 +51,7 @@ def question_of(subject: str, predicate: str) -> str | None:
     if predicate in templates["predicates"]:
         return str(templates["predicates"][predicate]).format(subject)
     verb, *rest = predicate.split("-")
-    # A denial would ask for what is not so.
+    # A question about a denial would ask for something that is false.
     if rest and verb in ("is", "has", "was", "does", "prefers"):
         return None
     verbs = templates["verbs"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,15 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Columns, Report, Table, clip, format_rows
 from memlab.kernel.base.printable import count_of
+from memlab.kernel.base.progress import Step
 from memlab.kernel.language import Policy
 from memlab.kernel.policies import FEATURES, Pack, list_policies, read_policy
 from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slate
 from memlab.kernel.verbs.core import Core
+from memlab.science.batch import Workers, run_tasks
 from memlab.science.evaluation import METRICS, cluster_interval, judge, measure
+from memlab.subjects.copies import copy_for_workers
 from memlab.subjects.questions.questions import questions_frame, read_asked
 
 __all__ = [
@@ -325,6 +328,7 @@ def score(
     questions: Any,
     metrics: str | Sequence[str],
     limit: int | None = None,
+    executor: Workers = None,
 ) -> Scores:
     """Score policies on a lab's questions, by default on all; see ``Lab.score``."""
     names = [metrics] if isinstance(metrics, str) else list(metrics)
@@ -340,11 +344,14 @@ def score(
             "ones: lab.questions.propose()."
         )
     chosen = sample_questions(resolved, limit)
-    now = lab.io.store.clock()
-    rankings = {
-        name: [_rank(lab, active, pack, row, depth, now) for row in chosen]
-        for name, pack in packs.items()
-    }
+    settings = active, chosen, depth, lab.io.store.clock()
+    if executor is None:
+        ranked = [_rank_questions(lab, settings, pack) for pack in packs.values()]
+    else:
+        with copy_for_workers(lab) as open_copy:
+            rank = partial(_rank_in_copy, open_copy, settings)
+            ranked = run_tasks(rank, list(packs.values()), executor)
+    rankings = dict(zip(packs, ranked, strict=True))
     return build_scores(rankings, chosen, names, pack=active.name, total=len(resolved))
 
 
@@ -456,6 +463,24 @@ def recall_question(lab: Any, pack: Pack, row: Mapping[str, Any], depth: int, no
         log=False,
     )
     return hits
+
+
+_Settings = tuple[Pack, list[dict[str, Any]], int, int]
+"""The active pack, the questions, the number of ranks, and the current time in microseconds."""
+
+
+def _rank_in_copy(
+    open_copy: Callable[[], Any], settings: _Settings, policy: Pack | pl.Expr, _: Step
+) -> list[Sequence[int]]:
+    """Rank the questions under a policy in a worker, which opens a copy of the lab."""
+    with open_copy() as lab:
+        return _rank_questions(lab, settings, policy)
+
+
+def _rank_questions(lab: Any, settings: _Settings, policy: Pack | pl.Expr) -> list[Sequence[int]]:
+    """Return the ids that a policy ranks highest for each question."""
+    active, questions, depth, now = settings
+    return [_rank(lab, active, policy, row, depth, now) for row in questions]
 
 
 def _rank(

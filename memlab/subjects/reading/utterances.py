@@ -135,7 +135,7 @@ def provenance_of(role: str, reasons: tuple[str, ...]) -> str:
 
 
 def _stated_before(question: str) -> list[str]:
-    """Return the padded statements before a question in one sentence.
+    """Return the statements before a question in the same sentence, padded with spaces.
 
     "I am a nurse, how ...?" has one. A condition states nothing.
     """

@@ -282,14 +282,14 @@ class _Work:
         self.notes: list[str] = []
 
     def rebuild(self, name: str, value: Any, note: str = "") -> None:
-        """Set a derived field, and note the change."""
+        """Set a derived field, and add the change to the notes."""
         before = self.after.get(name)
         self.after[name] = value
         self.rebuilt.append(name)
         self.notes.append(note or f"{name}: {_quote_value(before)} -> {_quote_value(value)}.")
 
     def drop(self, name: str, note: str) -> None:
-        """Remove a field, and note the reason."""
+        """Remove a field, and add the reason to the notes."""
         self.after.pop(name, None)
         self.removed.append(name)
         self.dropped.append(name)
@@ -374,9 +374,9 @@ def _restate_fact(work: _Work, fact: Fact, old_fact: tuple[str, str, str], colum
 
 
 def _read_same_form(words: Wording, old_fact: tuple[str, str, str]) -> str | None:
-    """Return the value in a new sentence of the same form as the old one.
+    """Return the value of a new sentence that differs from the old sentence only in its value.
 
-    None if the sentences differ in more than the value.
+    Return None if the sentences differ elsewhere.
     """
     subject, predicate, value = old_fact
     for form in _subject_forms(subject):

@@ -35,7 +35,7 @@ __all__ = ["LabUpkeep", "Schedule", "Scheduler"]
 OnUpkeep = Callable[[Upkeep], None]
 
 _LOOK = 30.0
-"""Seconds between two checks of the clock: after a sleep of the machine a pass is late by at most this."""
+"""Seconds between two checks of the clock: after a sleep of the machine, a pass is late by at most this time."""
 
 # The shortest and longest interval between passes.
 _LEAST, _MOST = timedelta(milliseconds=1), timedelta(days=365)

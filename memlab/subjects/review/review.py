@@ -87,7 +87,7 @@ class Quarantined(Displayed):
     dry_run
         Whether the quarantine was only planned.
     reason
-        The reason that was given.
+        The reason that the caller passed.
     frame
         One row per changed memory: memory_id, role, before, status and text. The role is "quarantined",
         "summary" (of a quarantined memory) or "back" (superseded only by quarantined memories, or part of

@@ -19,6 +19,7 @@ from memlab.subjects.loopback import HOST
 from memlab.subjects.modules.module_map import ModuleMap
 from memlab.ui.cli._base import (
     LAB,
+    MODEL_KEY,
     InputFile,
     LocalPath,
     Report,
@@ -35,8 +36,6 @@ from memlab.ui.cli._base import (
     write_if,
 )
 
-# Environment variable of the model's key, which a command line would reveal to other users.
-_KEY = "MEMLAB_MODEL_KEY"
 # The class whose verbs the commands call.
 _AGENTS = "memlab.subjects.agent_verbs.agents:LabAgents"
 
@@ -58,7 +57,7 @@ _AGENTS = "memlab.subjects.agent_verbs.agents:LabAgents"
     "--model",
     "url",
     metavar="URL",
-    help=f"Use the model at URL, such as http://127.0.0.1:8080/v1; its key is in {_KEY}.",
+    help=f"Use the model at URL, such as http://127.0.0.1:8080/v1; its key is in {MODEL_KEY}.",
 )
 @click.option("--model-name", help="Name of the model on its server.")
 @click.option(
@@ -95,7 +94,7 @@ def extract(
         raise click.UsageError("--model and --model-name must be given together.")
     model = None
     if url is not None and model_name is not None:
-        key = os.environ.get(_KEY) or None
+        key = os.environ.get(MODEL_KEY) or None
         model = memlab.LanguageModel(
             url, model_name, key=key, calls=model_calls, tokens=model_tokens, cache=model_cache
         )

@@ -71,6 +71,10 @@ class Text(TextType):
         return text
 
 
+MODEL_KEY = "MEMLAB_MODEL_KEY"
+"""Environment variable of a model's key, which a command line would reveal to other users."""
+
+
 class LocalPath(click.Path):
     """An argument of the command line with a path on this machine."""
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +16,7 @@ import click
 import memlab
 from memlab.kernel.base.display import render_text
 from memlab.ui.cli._base import (
+    MODEL_KEY,
     LocalPath,
     Report,
     bench,
@@ -30,7 +34,7 @@ from memlab.ui.cli._base import (
 
 if TYPE_CHECKING:
     from memlab.io.ingest import LabelledConversation
-    from memlab.science.bench import BenchResult, DynamicsResult
+    from memlab.science.bench import BenchResult, DynamicsResult, ForecastResult
     from memlab.science.evaluation import Evaluation
 
 # Types and options of several commands.
@@ -323,7 +327,76 @@ def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]
         type=click.IntRange(1),
         help="Number of processes that measure packs. Default: this one.",
     )
-    return packs(limit(workers(function)))
+    embedder = click.option(
+        "--embedder",
+        callback=_import_embedder,
+        help="Embedder of the labs: minilm, a folder of model2vec, or MODULE:NAME of a function or object.",
+    )
+    return packs(limit(workers(embedder(_add_budget_options(function)))))
+
+
+def _import_embedder(_context: object, _option: object, value: str | None) -> Any:
+    """Return the object that MODULE:NAME names, importable from the current folder; else the value."""
+    if value is None or ":" not in value or Path(value).exists():
+        return value
+    module, _, name = value.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return attrgetter(name)(import_module(module))
+    except (ImportError, AttributeError) as error:
+        raise click.BadParameter(
+            f"{value} cannot be imported: {error}. Name a module on the path and a function or object in it."
+        ) from error
+    finally:
+        sys.path.pop(0)
+
+
+def _read_budgets(context: click.Context, option: click.Parameter, text: str | None) -> list[int]:
+    """Return the numbers of --budgets."""
+    try:
+        budgets = [int(part) for part in (text or "").split(",") if part.strip()]
+    except ValueError:
+        budgets = [0]
+    if any(budget < 1 for budget in budgets):
+        raise click.BadParameter("give numbers of tokens, such as 500,1000,2000.")
+    return budgets
+
+
+def _add_budget_options(function: Callable[..., Report]) -> Callable[..., Report]:
+    """Add the options of measurements within token budgets to a command."""
+    for option in (
+        click.option(
+            "--model-tokens",
+            type=click.IntRange(1),
+            default=1_000_000,
+            show_default=True,
+            help="Maximum number of tokens.",
+        ),
+        click.option("--model-calls", type=click.IntRange(1), help="Maximum number of requests."),
+        click.option("--run", type=_PATH, help="Folder of the prompts, replies and verdicts."),
+        _address("--judge", "Model that compares answers with the expected ones."),
+        _address("--model", f"Model that answers; its key is in {MODEL_KEY}."),
+        click.option(
+            "--answers",
+            is_flag=False,
+            flag_value="model",
+            type=click.Choice(["offline", "model"]),
+            help="Answer the questions: offline copies words of the context, --model asks a model.",
+        ),
+        _REPORT,
+        click.option(
+            "--budgets",
+            callback=_read_budgets,
+            help="Measure the evidence within these numbers of tokens, such as 500,1000,2000.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def _address(name: str, text: str) -> Callable[[Callable[..., Report]], Callable[..., Report]]:
+    """Return an option for the address and the name of a language model."""
+    return click.option(name, type=(str, str), metavar="URL NAME", help=text)
 
 
 # An option of every benchmark.
@@ -390,6 +463,8 @@ def beam(folder: Path, dynamics: bool, sha256: str, as_json: bool, **options: An
     from memlab.io.ingest import check_digest, read_beam
     from memlab.science.bench import bench_dynamics
 
+    if dynamics and options["budgets"]:
+        raise click.UsageError("Give --dynamics or --budgets, not both.")
     arguments = {"bench": bench_dynamics} if dynamics else {"unit": "message"}
     return _run_conversations(
         read_beam(folder), folder, check_digest(folder, sha256), as_json, **arguments, **options
@@ -443,7 +518,90 @@ def bench_own(lab: Path, labels: Path, as_json: bool, **options: Any) -> Report:
     from memlab.io.ingest import read_questions
     from memlab.science.bench import bench_lab
 
-    return _run_bench(partial(bench_lab, lab, read_questions(labels)), as_json, **options)
+    wanted = read_questions(labels)
+    return _run_bench(partial(bench_lab, lab, wanted), as_json, (lab, wanted), {}, **options)
+
+
+def _add_forecast_options(function: Callable[..., Report]) -> Callable[..., Report]:
+    """Add the options of benchmarks of retention to a command."""
+    packs = click.option(
+        "--packs",
+        multiple=True,
+        help="A pack's name or .hy file; may be repeated. Default: all packs.",
+    )
+    fit = click.option(
+        "--fit", multiple=True, help="A pack whose parameters are fitted too; may be repeated."
+    )
+    splits = click.option(
+        "--splits",
+        type=click.IntRange(1, 50),
+        default=1,
+        show_default=True,
+        help="Number of parts that are predicted from the parts before them.",
+    )
+    return packs(fit(splits(function)))
+
+
+@command(bench)
+@click.argument("path", type=_PATH)
+@_SHA256
+@_add_forecast_options
+def reviews(path: Path, sha256: str, as_json: bool, **options: Any) -> Report:
+    """Score how well packs predict whether a flashcard is recalled.
+
+    PATH is a log of reviews, a .csv or .parquet file. Its columns are those of Anki's table revlog, of py-fsrs or of
+    srs-benchmark.
+
+    Example: memlab bench reviews revlog.csv --packs fsrs --fit fsrs
+    """
+    from memlab.io.ingest import check_digest
+    from memlab.science.bench import bench_reviews
+
+    frame = read_frame(path, dates=True)
+    return _run_forecast(
+        bench_reviews,
+        frame,
+        as_json,
+        dataset=path.resolve().stem,
+        sha256=check_digest(path, sha256),
+        **options,
+    )
+
+
+@command(bench, read)
+@click.option(
+    "--within-days",
+    type=click.FloatRange(0.01, 3650),
+    default=7.0,
+    show_default=True,
+    help="Horizon of a forecast in days.",
+)
+@_add_forecast_options
+def wanted(lab: memlab.Lab, as_json: bool, **options: Any) -> Report:
+    """Score how well packs predict whether a memory of LAB is wanted within some days.
+
+    A memory is wanted when a recall shows it and its feedback is positive.
+
+    Example: memlab bench wanted my.memlab --within-days 7
+    """
+    from memlab.science.bench import bench_wanted
+
+    return _run_forecast(bench_wanted, lab, as_json, **options)
+
+
+def _run_forecast(
+    bench: Callable[..., ForecastResult],
+    data: object,
+    as_json: bool,
+    *,
+    packs: tuple[str, ...],
+    fit: tuple[str, ...],
+    **options: Any,
+) -> Report:
+    """Run a benchmark of retention, and return its report."""
+    progress = not as_json and sys.stderr.isatty()
+    result = bench(data, packs=packs or None, fit=fit or None, progress=progress, **options)
+    return result.to_dict(), repr(result)
 
 
 def _run_conversations(
@@ -458,20 +616,57 @@ def _run_conversations(
     """Run a benchmark on conversations, and return its report."""
     from memlab.science.bench import bench_conversations
 
-    run = partial(
-        bench or bench_conversations, conversations, dataset=path.resolve().stem, sha256=digest
-    )
-    return _run_bench(run, as_json, **options)
+    about: dict[str, Any] = {"dataset": path.resolve().stem, "sha256": digest}
+    run = partial(bench or bench_conversations, conversations, **about)
+    return _run_bench(run, as_json, (conversations,), about, **options)
 
 
 def _run_bench(
     bench: Callable[..., BenchResult | DynamicsResult],
     as_json: bool,
+    source: Sequence[Any],
+    about: dict[str, Any],
     *,
     packs: tuple[str, ...],
+    budgets: list[int],
+    report: Path | None,
+    answers: str | None,
+    model: tuple[str, str] | None,
+    judge: tuple[str, str] | None,
+    run: Path | None,
+    model_calls: int | None,
+    model_tokens: int,
     **options: Any,
 ) -> Report:
     """Run a benchmark, and return its report."""
-    progress = not as_json and sys.stderr.isatty()
-    result = bench(packs=packs or None, progress=progress, **options)
-    return result.to_dict(), repr(result)
+    shared: dict[str, Any] = {
+        "packs": packs or None,
+        "progress": not as_json and sys.stderr.isatty(),
+    }
+    if not budgets:
+        if report or answers or model or judge or run:
+            raise click.UsageError(
+                "--report, --answers, --model, --judge and --run need --budgets."
+            )
+        result = bench(**shared, **options)
+        return result.to_dict(), repr(result)
+    if (answers == "model") is not (model is not None and run is not None):
+        raise click.UsageError("--answers, --model URL NAME and --run FOLDER belong together.")
+    if options.get("labels"):
+        raise click.UsageError("--budgets uses the published labels: leave out --evidence.")
+    from memlab.science.bench import bench_budgets
+
+    def connect(address: tuple[str, str]) -> memlab.LanguageModel:
+        """Return the language model at an address."""
+        return memlab.LanguageModel(
+            *address, key=os.environ.get(MODEL_KEY) or None, calls=model_calls, tokens=model_tokens
+        )
+
+    models: dict[str, Any] = {
+        "answers": "offline" if answers == "offline" else model and connect(model),
+        "judge": judge and connect(judge),
+    }
+    shared |= {"budgets": budgets, "folder": run}
+    shared |= {name: options[name] for name in ("executor", "embedder")}
+    measured = partial(bench_budgets, *source)(**shared, **models, **about)
+    return _add_page(measured, report, measured.text(terminal_width()))

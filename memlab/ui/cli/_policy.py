@@ -90,7 +90,7 @@ def check(file: str, slot: str | None, lab: Path | None, as_json: bool) -> Repor
 
 
 def _score_file(lab: Path, file: str, loaded: PolicyFile) -> tuple[Scores | None, str]:
-    """Return the scores of a file on the questions of a lab, or a note if it has none."""
+    """Return the scores of a file on the questions of a lab, or a note if the lab has none."""
     with open_existing(lab, read_only=True) as opened:
         slot = "recall-score" if loaded.pack else loaded.get_policy(None).signature.slot
         if not len(opened.questions):
@@ -290,7 +290,7 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
     help="Table of candidates, one row each, as .parquet, .csv or .jsonl.",
 )
 @click.option("--row", type=int, default=0, show_default=True, help="Row of the frame, from 0.")
-@click.option("--by", help="Column that tells the slates (candidate lists) of the frame apart.")
+@click.option("--by", help="Column that distinguishes the slates (candidate lists) of the frame.")
 @click.option("--order", default="memory_id", show_default=True, help="Column of memory ids.")
 def explain(
     file: str,

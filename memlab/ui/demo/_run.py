@@ -67,7 +67,7 @@ SOURCE = """(fn [similarity lexical age-days]
 
 @dataclass(frozen=True)
 class DemoResult:
-    """The pages of the demo, and what they show.
+    """The pages of the demo, and the results that they show.
 
     ``report`` and ``quarter`` are None unless the demo was a full one.
     """

@@ -189,7 +189,7 @@ class LabMagics(Magics):
     def memory(self, line: str, cell: str) -> Ran:
         """``%%memory [--lab NAME]``: run operations.
 
-        An operation is such as ``(recall "tabs?" 3)``. All are checked before the first one runs; see
+        An operation is written as ``(recall "tabs?" 3)``. All operations are checked before the first one runs; see
         ``lab.upkeep.operations.run``.
         """
         with _usage_errors():
@@ -203,7 +203,7 @@ class LabMagics(Magics):
             return ran
 
     def _lab(self, name: str | None) -> Lab:
-        """Return the lab of a name, or the only open lab."""
+        """Return the lab with a name, or the only open lab."""
         assert self.shell is not None
         names: Mapping[str, Any] = self.shell.user_ns
         labs = find_labs(names)

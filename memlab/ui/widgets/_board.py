@@ -13,6 +13,7 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import clip
 from memlab.kernel.policies import (
     ChallengeDesign,
+    ExtraItems,
     Pack,
     PolicyLike,
     list_policies,
@@ -193,7 +194,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
 
     @checked
     def answer_challenge(
-        self, policy: str, design: ChallengeDesign, extra: int, rate: float, reason: str
+        self, policy: str, design: ChallengeDesign, extra: ExtraItems, rate: float, reason: str
     ) -> None:
         """Compare the policy with the active pack until lab.policies.end_challenge."""
         if self.lab is None:

@@ -245,17 +245,17 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_forget(self, memories: int | list[int]) -> dict[str, Any]:
-        """Exclude from recalls until it is restored."""
+        """Exclude this memory from recalls until it is restored."""
         return self._changed(lambda: {"ids": list(self.lab.forget(memories).ids)})
 
     @checked
     def answer_restore(self, memories: int | list[int]) -> dict[str, Any]:
-        """Restore with the earlier status."""
+        """Restore this memory with its earlier status."""
         return self._changed(lambda: {"ids": list(self.lab.restore(memories).ids)})
 
     @checked
     def answer_wrong(self, memories: int | list[int], reason: str) -> dict[str, Any]:
-        """Mark as wrong, with a reason, so that it leaves recall."""
+        """Mark this memory as wrong, with a reason, so that it leaves recall."""
         return self._changed(
             lambda: {"ids": list(self.lab.forget(memories, how="deprecate", reason=reason).ids)}
         )

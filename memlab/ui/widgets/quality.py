@@ -54,7 +54,7 @@ class Quality:
     project
         The project of the questions. Default: those of all projects.
     viewer
-        The viewer who sees the questions. Questions without a viewer are asked for this one.
+        The viewer who sees the questions. Questions without a viewer are asked for this viewer.
     recalled
         The maximum number of questions that run again for a pack with other candidates.
     """

@@ -32,6 +32,7 @@ _GIVEN_BY_NAME: tuple[type, ...] = (Attribution, Explanation, PolicyDiff, Watch,
 """Classes that methods of the kernel return but that extensions define, so that no annotation names them."""
 
 MADE_BY_MEMLAB = {
+    "AsyncLab.__getitem__": "looked at where it is awaited",
     "Call": "a step of a program that was read",
     "Derived": "the language's own note of an input",
     "Embedder.embed": "encode, of texts that were checked",
@@ -57,6 +58,7 @@ MADE_BY_MEMLAB = {
     "Program": "what was read of a text",
     "Reactions": "what User.react returns",
     "Script": "a protocol",
+    "SessionName.of": "from an agent's identity",
     "Setting": "a declaration, which extend checks",
     "Signature": "what a slot declares",
     "Slot": "a declaration, which extend checks",

@@ -45,6 +45,7 @@ from memlab.kernel.embedding import load_embedder
 from memlab.kernel.slates import WIDE
 from memlab.kernel.state import Projection
 from memlab.kernel.verbs.seam import Seam
+from memlab.science.bench import read_answer, token_f1
 from memlab.science.evaluation import (
     Earnings,
     Sums,
@@ -358,6 +359,13 @@ class Desk:
         )
 
     @cached_property
+    def chat(self) -> Any:
+        """A chat of an agent, after a first ``before``."""
+        chat = self.agent.session("s1")
+        chat.before("how did fractions go?")
+        return chat
+
+    @cached_property
     def memfs(self) -> Path:
         folder = self.folder / "memfs"
         folder.mkdir()
@@ -377,6 +385,18 @@ def _surfaced(lab: memlab.Lab) -> Surfaced:
         return turns.offer("tabs")
 
 
+def _await(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that runs a coroutine function to its end; `callables` sees the checked one."""
+
+    def awaited(**arguments: Any) -> Any:
+        async def run() -> Any:
+            return await call(**arguments)
+
+        return asyncio.run(run())
+
+    return awaited
+
+
 EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     # -- opening ------------------------------------------------------------------------------------------------------
     "open": lambda d: (memlab.open, {"embedder": EMBEDDER}),
@@ -386,6 +406,13 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "ManualClock": lambda d: (memlab.ManualClock, {"start": 0}),
     "ManualClock.advance": lambda d: (memlab.ManualClock(0).advance, {"days": 1}),
     "ManualClock.set": lambda d: (memlab.ManualClock(0).set, {"when": "2026-01-01"}),
+    "AsyncLab": lambda d: (memlab.AsyncLab, {"path": d.folder / "async"}),
+    "AsyncLab.open": lambda d: (_await(memlab.AsyncLab.open), {"path": d.folder / "async"}),
+    "AsyncLab.run": lambda d: (_await(memlab.AsyncLab(d.lab).run), {"f": d.lab.close}),
+    "AsyncLab.on": lambda d: (
+        _await(memlab.AsyncLab(d.lab).on),
+        {"verb": "recall", "f": print},
+    ),
     # -- remembering --------------------------------------------------------------------------------------------------
     "Lab.remember": lambda d: (d.lab.remember, {"text": "new", "kind": "fact"}),
     "Lab.load": lambda d: (
@@ -462,6 +489,13 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         d.agent.remember,
         {"text": "Fractions went badly", "kind": "learning"},
     ),
+    "Session.before": lambda d: (
+        d.agent.session("s1").before,
+        {"text": "tabs", "system": "Be brief"},
+    ),
+    "Session.after": lambda d: (d.chat.after, {"answer": "Fractions went badly"}),
+    "Lab.agent": lambda d: (d.lab.agent, {"name": "tutor", "project": "algebra"}),
+    "Lab.on": lambda d: (d.lab.on, {"verb": "recall", "f": print}),
     "Agent.recall": lambda d: (d.agent.recall, {"query": "tabs"}),
     "Agent.context": lambda d: (d.agent.context, {"task": "tabs in api.py", "files": ["api.py"]}),
     "Agent.feedback": lambda d: (d.agent.feedback, {"hit": d.hits[0], "outcome": "success"}),
@@ -774,6 +808,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Seam.write": lambda d: (d.seam.write, {"kind": "fuzzed", "body": {}}),
     "Seam.projection": lambda d: (d.seam.projection, {"kind": Visits}),
     "load_embedder": lambda d: (load_embedder, {"spec": hashed, "name": "hashed"}),
+    "Embedder.encode_queries": lambda d: (EMBEDDER.encode_queries, {"texts": ["tabs?"]}),
     "connect": lambda d: (connect, {"url": "http://127.0.0.1:9", "token": "x" * 20}),
     "read_audit_log": lambda d: (read_audit_log, {"folder": d.folder}),
     "lab_server": lambda d: (lab_server, {"lab": d.lab}),
@@ -825,6 +860,20 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Settings.by": lambda d: (d.evaluation().settings.by, {"metric": "recall@10"}),
     "compare": lambda d: (memlab.compare, {"a": d.lab, "b": d.lab, "points": 2}),
     "replay": lambda d: (memlab.replay, {"lab": d.lab, "pack": "companion", "progress": False}),
+    "bench_budgets": lambda d: (
+        memlab.bench_budgets,
+        {
+            "source": [d.labelled],
+            "budgets": [60],
+            "baselines": False,
+            "embedder": EMBEDDER,
+        },
+    ),
+    "read_answer": lambda d: (
+        read_answer,
+        {"question": "When did Ida sail?", "context": "- 2026-05-08, Ida: I sailed yesterday."},
+    ),
+    "token_f1": lambda d: (token_f1, {"answer": "7 May", "expected": "May 7"}),
     "bench_conversations": lambda d: (
         memlab.bench_conversations,
         {
@@ -838,6 +887,16 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         memlab.bench_dynamics,
         {"conversations": [d.labelled], "packs": ["memlab"], "embedder": EMBEDDER},
     ),
+    "bench_reviews": lambda d: (
+        memlab.bench_reviews,
+        {
+            "reviews": pl.DataFrame(
+                {"card_id": [1] * 8, "rating": [3, 3, 1, 3] * 2, "day_offset": range(1, 17, 2)}
+            ),
+            "packs": ["fsrs"],
+        },
+    ),
+    "bench_wanted": lambda d: (memlab.bench_wanted, {"lab": d.lab, "packs": ["fsrs"]}),
     "bench_lab": lambda d: (
         memlab.bench_lab,
         {

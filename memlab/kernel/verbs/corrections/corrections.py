@@ -78,7 +78,7 @@ class Corrected(Displayed):
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The ids of the changed memories: each named one, followed by its corrections."""
+        """The ids of the changed memories: each named memory, followed by its corrections."""
         return tuple(self.frame["memory_id"].to_list())
 
     def __len__(self) -> int:

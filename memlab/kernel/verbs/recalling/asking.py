@@ -1,4 +1,4 @@
-"""Recalls: logged ones, past ones repeated under another pack, and similar memories."""
+"""Recalls: logged recalls, past recalls repeated under another pack, and similar memories."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from memlab.kernel.storage.purging import last_purge
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import ViewerJournal, ViewerStore, view_state
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.gate import apply_switches
+from memlab.kernel.verbs.gate import apply_switches, calibrate_embedder
 from memlab.kernel.verbs.projections import new_state
 from memlab.kernel.verbs.recalling.injected import Injected
 from memlab.kernel.verbs.reinforcement import reinforce, strengthen_coactivated
@@ -305,6 +305,7 @@ class Questions:
         once: NewToSession | None = None
         now = store.clock() if at is None else check_instant(to_micros(at), "at=")
         filters = self._restrict_to_viewer(filters)
+        calibrate_embedder(self._core)
         with store.reading() as state:
             store.refresh_index()
             base_pack = pack or store.versions.pack

@@ -21,7 +21,7 @@ from memlab.kernel.state import (
 )
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.fact_rows import canonicalize_names
-from memlab.kernel.verbs.gate import check_on
+from memlab.kernel.verbs.gate import calibrate_embedder, check_on
 from memlab.kernel.verbs.linking import check_linking, choose_linking, get_comparer
 from memlab.kernel.verbs.remembering.known import Known
 from memlab.kernel.verbs.remembering.rows import (
@@ -154,6 +154,7 @@ class Remembering:
         A remote embedder gets no text of a project for which memory is off.
         """
         store = self._core.store
+        calibrate_embedder(self._core)
         with store.reading() as state:
             check_on(store, state, fresh.columns.get("project", [None]))
         with self._core.latencies.measured("embedding"):

@@ -9,6 +9,7 @@ const YEAR = 365;
 const DESIGNS = {
   extra: "extra items after the results",
   lot: "random items, none extra",
+  draft: "draft, the best of both in turn",
   ab: "A/B, one list per recall",
 };
 type Kind = keyof typeof DESIGNS;
@@ -19,7 +20,8 @@ export function Planner({ about }: { about: About }) {
   const readOnly = useReadOnly();
   const [plan] = useTrait<Plan>("_plan");
   const [kind, setKind] = useState<Kind>("extra");
-  const [extra, setExtra] = useState(1); // Items after the results.
+  const [count, setCount] = useState(0); // Items after the results; 0 is "auto".
+  const extra = count || "auto";
   const [rate, setRate] = useState(1);
   const [daily, setDaily] = useState(Math.max(1, Math.round(about.daily ?? 20)));
   const [picked, setPicked] = useState("");
@@ -31,6 +33,7 @@ export function Planner({ about }: { about: About }) {
   const label = {
     extra: `challenge, ${extra} extra`,
     lot: "challenge by lot",
+    draft: "challenge by draft",
     ab: "A/B by recall",
   }[kind];
   const designs = plan.designs
@@ -67,12 +70,12 @@ export function Planner({ about }: { about: About }) {
         {kind === "extra" && (
           <Slider
             label="extra items"
-            shown={plural(extra, "item")}
-            value={extra}
-            low={1}
+            shown={count ? plural(count, "item") : "auto"}
+            value={count}
+            low={0}
             high={5}
             step={1}
-            set={setExtra}
+            set={setCount}
           />
         )}
         <Slider
@@ -118,6 +121,9 @@ export function Planner({ about }: { about: About }) {
             </th>
             <th scope="col" class="number">
               extra items
+            </th>
+            <th scope="col" class="number" title="Loss of recall among the first results">
+              recall cost
             </th>
             <th scope="col" class="number">
               unsupported
@@ -170,6 +176,11 @@ export function Planner({ about }: { about: About }) {
                 <td class="number">{formatCount(design.one_look, design.share)}</td>
                 <td class="number">{formatCount(design.every_look, design.share)}</td>
                 <td class="number">{num(design.extra * design.share, 2)}</td>
+                <td class="number">
+                  {design.recall_cost === null
+                    ? "–"
+                    : num(design.recall_cost * design.share, 3, true)}
+                </td>
                 <td class="number">{`${Math.round(100 * design.unsupported)}%`}</td>
               </tr>
             );

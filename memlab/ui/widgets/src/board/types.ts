@@ -58,6 +58,7 @@ export type Design = {
   one_look: number | null;
   every_look: number | null;
   half_width: number;
+  recall_cost: number | null;
   unsupported: number;
 };
 export type Plan = {
