@@ -100,6 +100,7 @@ class Case:
     answerable: bool
     terms: tuple[float, ...]
     estimate: float
+    weak: bool
 
 
 def compute_terms(hits: Hits) -> tuple[float, ...]:
@@ -205,6 +206,7 @@ def ask(
                 question.answerable,
                 compute_terms(hits),
                 1.0 if hits.known is None else hits.known,
+                hits.weak,
             )
             for question, hits in zip(questions, recalls, strict=True)
         ]
@@ -296,6 +298,7 @@ def judge(cases: Sequence[Case], chances: Floats, figures: str) -> list[Row]:
     """Return a row of figures for each kind."""
     kinds, parts = (np.array([getattr(case, name) for case in cases]) for name in ("kind", "part"))
     answerable = np.array([case.answerable for case in cases])
+    weak = np.array([case.weak for case in cases])
     rows: list[Row] = []
     for kind in dict.fromkeys(kinds.tolist()):
         of_kind = kinds == kind
@@ -306,6 +309,7 @@ def judge(cases: Sequence[Case], chances: Floats, figures: str) -> list[Row]:
             "answerable": int(positives.sum()),
             "below": float((chances[positives] < FLOOR).mean()),
             "mean": float(chances[positives].mean()),
+            "weak": float(weak[positives].mean()),
             "small labs": int((of_kind & (parts == "small")).sum()),
             "below, small": float((chances[of_kind & (parts == "small")] < FLOOR).mean()),
         }
@@ -315,6 +319,7 @@ def judge(cases: Sequence[Case], chances: Floats, figures: str) -> list[Row]:
             name = "unanswerable" if part == "own" else part
             row[name] = int(without.sum())
             row[f"auc, {name}"] = compute_auc(chances[both], answerable[both])
+            row[f"weak, {name}"] = float(weak[without].mean()) if without.any() else np.nan
             row[f"below, {name}"] = (
                 float((chances[without] < FLOOR).mean()) if without.any() else np.nan
             )
@@ -345,6 +350,18 @@ def print_table(title: str, rows: Sequence[Row]) -> None:
             )
             line += f"{row[name] or '-':>15}{figures}"
         print(line)
+
+
+def print_weak(rows: Sequence[Row]) -> None:
+    """Print the shares of questions whose results are weak."""
+    parts = ("unanswerable", "left out", "foreign", "other speaker")
+    print("\nhits.weak of the installed default pack: share of questions")
+    print(f"{'kind':<10}{'answerable':>11}" + "".join(f"{name:>15}" for name in parts))
+    for row in rows:
+        shares = [f"{row[f'weak, {name}']:.3f}" if row[name] else "-" for name in parts]
+        print(
+            f"{row['kind']:<10}{row['weak']:>11.3f}" + "".join(f"{share:>15}" for share in shares)
+        )
 
 
 def main() -> None:
@@ -399,6 +416,7 @@ def main() -> None:
     }
     for name, title in titles.items():
         print_table(title, [row for row in rows if row["figures"] == name])
+    print_weak([row for row in rows if row["figures"] == "installed"])
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
     python experiments/put_right.py [--held-back] [--list]
 
 ``data/put_right.jsonl`` has 120 pairs with controls, one per line, written before any rule. ``new`` corrects ``old``;
-``kind`` says in what respect. The control ``beside`` is a later statement near to the first that replaces nothing. Each
-statement is surrounded by two to five asides of ``data/asides.json`` on either side. Half of the messages are several
-sentences, half are one.
+``kind`` says in what respect. The control ``beside`` is a later statement that resembles the first and replaces
+nothing. Each statement is surrounded by two to five asides of ``data/asides.json`` on either side. Half of the messages
+are several sentences, half are one.
 
 A new lab of the default pack remembers each pair, the older message a day earlier. A pair is noticed if linking joins
 both by ``updates``. Sixty pairs are for development; ``--held-back`` runs the others alone. Intervals are the central

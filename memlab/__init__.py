@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from memlab.io.recorder import read_record as read_record
     from memlab.io.recorder import read_spans as read_spans
     from memlab.io.recorder import record as record
+    from memlab.io.tracing import trace as trace
     from memlab.kernel.base.clock import ManualClock as ManualClock
     from memlab.kernel.base.clock import system_clock as system_clock
     from memlab.kernel.extension import Extension as Extension
@@ -157,6 +158,7 @@ _WHERE = {
     "replay": "science.history",
     "restore": "subjects.io.restoring",
     "system_clock": "kernel.base.clock",
+    "trace": "io.tracing",
     "trial": "science.simulation",
     "tune": "science.evaluation",
     "unload_ipython_extension": "ui.notebook",

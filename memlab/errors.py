@@ -194,6 +194,10 @@ class InputError(MemlabError, ValueError):
     """An argument that the call does not accept."""
 
 
+# Ends a message about an id that does not exist.
+_NO_GUESS = "Use an id that the lab returned: ids are not guessed."
+
+
 class UnknownName(InputError, LookupError):
     """A name or id that does not exist in the lab or in memlab.
 
@@ -204,7 +208,8 @@ class UnknownName(InputError, LookupError):
     name
         The name that was not recognised.
     known
-        Valid names, from which the message suggests the nearest.
+        Valid names, from which the message suggests the nearest. None, or a number as ``name``: the name
+        is an id, and a suggested one would only make a program use the wrong memory or recall.
     where
         Beginning of the message, such as "Row 3: ".
 
@@ -215,14 +220,31 @@ class UnknownName(InputError, LookupError):
     """
 
     def __init__(
-        self, what: str, name: object, known: Iterable[str] = (), *, where: str = ""
+        self, what: str, name: object, known: Iterable[str] | None = (), *, where: str = ""
     ) -> None:
         self.what, self.name = what, name
-        super().__init__(f'{where}There is no {what} "{name}". {did_you_mean(str(name), known)}')
+        is_id = known is None or isinstance(name, int)
+        hint = _NO_GUESS if is_id else did_you_mean(str(name), known or ())
+        super().__init__(f'{where}There is no {what} "{name}". {hint}')
 
 
 class NoSuchItem(UnknownName, IndexError):
-    """An index beyond the end of a sequence."""
+    """An index beyond the end of a sequence.
+
+    Parameters
+    ----------
+    what
+        Type of the item, such as "hit".
+    index
+        The index.
+    known
+        The range of valid indices, as a text.
+    """
+
+    def __init__(self, what: str, index: object, known: Iterable[str] = ()) -> None:
+        # the valid indices are a range, so they suggest no item
+        super().__init__(what, str(index), known)
+        self.name = index
 
 
 # Maximum length of a message: a name in an untrusted text may be as long as the text.
@@ -568,7 +590,7 @@ def require_extra(extra: str, feature: str) -> Iterator[None]:
     ----------
     extra
         The extra of memlab-core that installs the packages: "plots", "science", "widgets", "models", "minilm", "annoy",
-        "mcp" or "secure".
+        "simd", "mcp", "opentelemetry" or "secure".
     feature
         The feature that needs the packages, as the subject of a sentence.
 

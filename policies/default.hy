@@ -129,7 +129,7 @@
 (setting fact-status "active")
 (setting mmr-weight 1)
 (setting collapse-above 1)
-(setting linking "off")
+(setting linking "corrections")
 (setting link-candidates 5)
 (setting destroy-certainty 0.9)
 (setting conflict-closeness 1)
@@ -187,10 +187,14 @@
         (or greets commands asks-plainly) 0
         else 0.5))
 
-(defpolicy link [pair/closeness pair/negates pair/update-words pair/same-numbers pair/same-order pair/restates]
-  "Nearly equal texts are duplicates, unless one denies the other, names a change or has other numbers. Of two other
-   texts, one may restate a statement of the other."
-  (cond (and (> pair/closeness 0.85) pair/update-words) "updates"
+(defpolicy link [new/kind pair/closeness pair/conflicts pair/updates pair/negates pair/update-words pair/same-numbers
+                 pair/same-order pair/restates]
+  "A statement that reports a change updates the statement that it ends; a correction contradicts a statement that it
+   denies. Nearly equal texts are duplicates, unless one denies the other, names a change or has other numbers. Of two
+   other texts, one may restate a statement of the other."
+  (cond pair/updates "updates"
+        (and (= new/kind "correction") (or pair/conflicts pair/negates)) "contradicts"
+        (and (> pair/closeness 0.85) pair/update-words) "updates"
         (and (> pair/closeness 0.85) pair/negates) "contradicts"
         (>= pair/restates 0.4) "restates"
         (< pair/closeness 0.6) "none"
@@ -198,9 +202,11 @@
         (and (> pair/closeness 0.95) pair/same-numbers pair/same-order) "duplicate"
         else "similar"))
 
-(defpolicy resolve [new/confidence old/confidence pair/negates pair/update-words]
-  "Duplicates are merged. Of two conflicting memories the one with more confidence stays; the newer if equal."
-  (cond (not (or pair/negates pair/update-words)) "merge"
+(defpolicy resolve [new/confidence old/confidence pair/updates pair/negates pair/update-words]
+  "A statement ends what it updates, unless the older one has more confidence. Duplicates are merged. Of two conflicting
+   memories the one with more confidence stays; the newer if equal."
+  (cond pair/updates (if (>= new/confidence old/confidence) "keep-new" "keep-both")
+        (not (or pair/negates pair/update-words)) "merge"
         (>= new/confidence old/confidence) "keep-new"
         else "keep-old"))
 

@@ -36,8 +36,8 @@ settings.load_profile("quick")
 
 def pytest_configure(config):
     """Run property tests again with all their examples under ``pytest -m slow``."""
-    # Tests run beside one another in processes; threads of one that wait for others took most of the time of a fit.
-    # Read when the libraries are loaded: by processes that start after this, and by those that need SciPy later.
+    # Tests run at the same time in several processes; threads of one that wait for others took most of the time of a
+    # fit. Read when the libraries are loaded: by processes that start after this, and by those that need SciPy later.
     for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(threads, "1")
     # Tests start some hundred processes: without a cache, each would compile its imports again.

@@ -1,4 +1,4 @@
-"""What is not what was written is named, and mended where the journal, a snapshot or a backup holds it."""
+"""Changed data are reported, and repaired if the journal, a snapshot or a backup has them."""
 
 import shutil
 import sqlite3

@@ -23,7 +23,7 @@ from memlab.ui.demo.quarter import agreement, live_quarter
 pytestmark = pytest.mark.long
 
 SHORT = replace(WORLDS["differs"], days=4)
-"""A world that is lived in a second: for what does not need a quarter."""
+"""A world that is simulated in a second, for tests that do not need a quarter."""
 
 
 QUARTER = pytest.param(WORLDS["differs"], marks=pytest.mark.slow)

@@ -18,6 +18,7 @@ WITHOUT_PYTHON = {"view-in-a-browser", "write-a-widget", "policies-in-hy"}
 
 # Pages about an extra, and a package of it.
 NEEDS = {
+    "async": "fastapi",
     "encrypt-a-lab": "sqlcipher3",
     "google-adk": "google.adk",
     "langchain": "langchain",

@@ -139,7 +139,7 @@ def test_a_report_is_one_page_that_asks_for_nothing(challenged_lab, tmp_path):
 
 
 def test_an_observation_is_the_weighted_difference(challenged_lab):
-    """Recall by recall, by a plain loop over what was shown."""
+    """The reference is a plain loop over the shown items of each recall."""
     slates = challenged_lab.slates()
     track = challenged_lab.verdict("words")["words"].track
     rewards = {

@@ -168,7 +168,7 @@ class TestFacts:
         assert lab.facts.entities.frame().is_empty()
 
     def test_the_two_times_of_a_fact(self, lab):
-        """What was told in March of January is among the facts of January, and was not known before March."""
+        """A fact about January that was stated in March is among the facts of January, and was not known before March."""
         lab.facts.add("Ada", "lives-in", object="Oslo", valid_from="2026-01-10")
         assert lab.facts.frame(at="2026-01-15")["id"].to_list() == [1]
         assert lab.facts.frame(at="2026-01-09").is_empty()

@@ -148,6 +148,8 @@ BESIDE = {
     "bench lmeb",
     "bench reviews",
     "serve",
+    "hook run",
+    "hook install",
     "upkeep encrypt",
     "upkeep decrypt",
     "upkeep rekey",

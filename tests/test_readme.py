@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+import memlab
+from tests.chat_server import completion, serving
+
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 
@@ -15,11 +18,11 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-FIRST, OWN_DATA, FACTS, LOG = range(4)
+FIRST, OWN_DATA, FACTS, CHAT, LOG = range(5)
 
 
-def test_there_are_four_examples():
-    assert len(EXAMPLES) == 4
+def test_there_are_five_examples():
+    assert len(EXAMPLES) == 5
 
 
 @pytest.mark.parametrize("number", [FIRST, OWN_DATA, FACTS, LOG])
@@ -55,6 +58,30 @@ def test_the_lab_of_the_past_recalls_the_superseded_fact(folder):
 def test_the_log_of_the_last_example_names_the_better_score(folder):
     rows = {row.policy: row for row in _run(LOG)["evaluation"].rows}
     assert rows["new_score"].verdict == "better"
+
+
+def test_the_chatbot_has_at_most_twelve_lines_and_a_memory(folder, monkeypatch, capsys):
+    assert len([line for line in EXAMPLES[CHAT].splitlines() if line.strip()]) <= 12
+    monkeypatch.setenv("CHAT_MODEL", "small")
+    answers = iter(["Noted.", "On Tuesdays.", "On Tuesdays."])
+
+    def talk(*texts):
+        said = iter([*texts, ""])
+        monkeypatch.setattr("builtins.input", lambda _prompt: next(said))
+        names = _run(CHAT)
+        assert names["lab"]._core.store.journal.closed
+
+    with serving(lambda _body, _handler: completion(next(answers))) as (url, requests):
+        monkeypatch.setenv("CHAT_URL", f"{url}/chat/completions")
+        talk("Important: we always deploy on Tuesdays.", "When do we deploy?")
+        # Another day: what was learned is there, and the same session continues.
+        talk("Remind me: when do we deploy?")
+    sent = [body["messages"] for _path, _headers, body in requests]
+    assert [len(messages) for messages in sent] == [1, 3, 5]
+    assert capsys.readouterr().out.splitlines() == ["Noted.", "On Tuesdays.", "On Tuesdays."]
+    with memlab.open("agent.memlab") as lab:
+        assert lab.memories.filter(kind="turn").height == 6
+        assert lab.agents.recalls().height == 3
 
 
 def _run(number):

@@ -396,8 +396,9 @@ class Lab(Displayed):
         chain
             Whether to link each memory to the previous one of its session by a ``next`` edge.
         linking
-            When the memories are compared with stored ones and with one another: "off" never, "now"
-            before they are stored, "later" in the background. Default: the pack's setting
+            When the memories are compared with stored ones and with one another: "off" never,
+            "corrections" before they are stored, if they report a change; nothing merges then,
+            "now" before they are stored, "later" in the background. Default: the pack's setting
             (docs/systems.md#settings-of-each-pack).
         **fields
             Fields of ``memlab.FIELDS``: kind, tags, project, session, speaker, importance, ref, ...
@@ -572,7 +573,7 @@ class Lab(Displayed):
             The maximum number of results. Default: the pack's setting ``limit``. Exploration items are added to this
             number.
         project
-            Admit memories of this project and memories without a project.
+            Only this project, and memories without one.
         session
             The session of the recall. Memories bound to another session are left out.
         branch
@@ -688,6 +689,7 @@ class Lab(Displayed):
         at: When | None = None,
         again: bool = False,
         log: bool = True,
+        tokens: Callable[[str], float] | None = None,
     ) -> Context:
         """Build a prompt context for ``task`` within a token budget.
 
@@ -703,25 +705,33 @@ class Lab(Displayed):
         budget
             The maximum length in tokens.
         session
-            The session of the agent; memories that it has received are left out.
+            The session of the agent. Memories that it has received are left out.
         project
-            Admit memories of this project and memories without a project.
+            Only this project, and memories without one.
         files
-            Paths of the files that the agent works on, one or several.
+            Paths of the files that the agent works on. One path may be a text.
         viewer
             The person or agent who receives the context.
         at
             The time of the request. Default: now.
         again
-            Whether to include memories that the session has received, such as after the agent's
+            Whether to include memories that the session has received. An agent needs them after its
             window was compacted.
         log
             Whether to log the context and count accesses.
+        tokens
+            A function that counts the tokens of a text, such as ``lambda text: len(tokenizer.encode(text))``. Default:
+            four bytes are a token, as also in a replay of the log.
 
         Returns
         -------
         Context
             The text, also as Markdown and as messages, and the selected memories.
+
+        Raises
+        ------
+        InputError
+            If ``tokens`` raises, takes more than 10 seconds in all, or returns no number from 0.
 
         Examples
         --------
@@ -742,6 +752,7 @@ class Lab(Displayed):
             at=at,
             again=again,
             log=log,
+            tokens=tokens,
         )
 
     # -- judging ----------------------------------------------------------------------------------------------

@@ -120,12 +120,12 @@ def test_an_impossible_command_is_reported_and_changes_nothing(lab, files):
     files.create("/memories/d/x.md", "x")
     refused = [
         ({"command": "create", "path": "/memories/notes.md", "file_text": ""}, "already exists"),
-        ({"command": "create", "path": "/memories/d", "file_text": ""}, "is a folder"),
+        ({"command": "create", "path": "/memories/d", "file_text": ""}, "already exists"),
         (
             {"command": "create", "path": "/memories/notes.md/x", "file_text": ""},
-            "is a file, not a folder",
+            "is not a directory",
         ),
-        ({"command": "create", "path": "/memories", "file_text": ""}, "is the root, not a file"),
+        ({"command": "create", "path": "/memories", "file_text": ""}, "already exists"),
         ({"command": "view", "path": "/memories/note.md"}, "Did you mean /memories/notes.md?"),
         (
             {"command": "view", "path": "/memories/notes.md", "view_range": [9, 10]},
@@ -138,7 +138,7 @@ def test_an_impossible_command_is_reported_and_changes_nothing(lab, files):
                 "old_str": "tea",
                 "new_str": "",
             },
-            "occurs 2 times",
+            r"Multiple occurrences of old_str `tea` in lines: 1, 1\. Please",
         ),
         (
             {
@@ -151,7 +151,7 @@ def test_an_impossible_command_is_reported_and_changes_nothing(lab, files):
         ),
         (
             {"command": "str_replace", "path": "/memories/d", "old_str": "x", "new_str": ""},
-            "is a folder, not a file",
+            "The path /memories/d is not a file",
         ),
         (
             {
@@ -160,9 +160,9 @@ def test_an_impossible_command_is_reported_and_changes_nothing(lab, files):
                 "insert_line": 5,
                 "insert_text": "",
             },
-            "must be within 0 to 1",
+            r"within the range \[0, 1\]",
         ),
-        ({"command": "delete", "path": "/memories"}, "is the root, not a file"),
+        ({"command": "delete", "path": "/memories"}, "Cannot delete the /memories directory"),
         (
             {"command": "rename", "old_path": "/memories/d", "new_path": "/memories/d/e"},
             "into itself",

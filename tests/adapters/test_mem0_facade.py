@@ -1,11 +1,15 @@
 """mem0's calls on a lab, as mem0's documentation uses them."""
 
+import asyncio
+import logging
+
 import polars as pl
 import pytest
 from embedders import letters
 
 import memlab
-from memlab.io.adapters import Mem0Memory
+from memlab.io.adapters import AsyncMem0Memory, Mem0Memory
+from memlab.io.adapters._records import decode_value
 from memlab.kernel.embedding import load_embedder
 
 
@@ -169,3 +173,102 @@ def test_a_search_explores_as_the_pack_declares_and_returns_what_is_logged(lab, 
         last = shown.filter(pl.col("decision") == shown["decision"].max())
         assert (last.height, last["probe"].sum()) == (count, probes)
         assert len(found) == count
+
+
+REFUSED = [
+    (lambda m: m.search("tea", filters={"user_id": " "}), "Invalid user_id: cannot be empty"),
+    (lambda m: m.search("tea", filters={"run_id": "a b"}), "Invalid run_id: cannot contain white"),
+    (lambda m: m.search(" ", filters={"user_id": "ada"}), "Invalid query: cannot be empty"),
+    (lambda m: m.search("tea", filters={"user_id": "ada"}, threshold=2), "Must be between 0 and 1"),
+    (lambda m: m.search("tea", filters={"user_id": "ada"}, top_k=-1), "Must be a non-negative"),
+    (lambda m: m.search("tea", user_id="ada"), "Top-level entity parameters"),
+    (lambda m: m.get_all(user_id="ada"), "Top-level entity parameters"),
+    (lambda m: m.get_all(filters={"user_id": "ada"}, topk=3), "no argument"),
+    (lambda m: m.get_all(filters={"user_id": "*"}), "must contain at least one"),
+    (lambda m: m.add("x"), "At least one of 'user_id', 'agent_id', or 'run_id' must be provided"),
+    (lambda m: m.add("x", filters={"app_id": "a"}), "is no owner"),
+    (lambda m: m.add("x", user_id="ada", memory_type="other"), "Please pass procedural_memory"),
+    (lambda m: m.add("x", user_id="ada", prompt="Be brief"), "no language model|does not ask"),
+    (lambda m: m.add("x", user_id="ada", timestamp=float("inf")), "timestamp"),
+    (lambda m: m.delete_all(), "use the `reset"),
+    (lambda m: m.delete("none"), "Memory with id none not found"),
+    (lambda m: m.update("none"), "At least one of text, metadata"),
+    (lambda m: Mem0Memory.from_config({"llm": {"provider": "openai"}}), "Remove llm"),
+    (lambda m: Mem0Memory.from_config({"vector_store": {"provider": "qdrant"}}), "other provider"),
+]
+
+
+@pytest.mark.parametrize(("call", "why"), REFUSED)
+def test_what_mem0_refuses_is_refused_in_its_words_and_changes_nothing(lab, memory, call, why):
+    memory.add("I prefer tea", user_id="ada")
+    head = lab.io.store.journal.head
+    with pytest.raises(memlab.InputError, match=why):
+        call(memory)
+    assert lab.io.store.journal.head == head
+
+
+def test_owners_are_trimmed_and_may_be_numbers(memory):
+    memory.add("I prefer tea", user_id=42)
+    assert texts(memory.get_all(filters={"user_id": "42"})) == ["I prefer tea"]
+    assert texts(memory.search("tea", filters={"user_id": " 42 "})) == ["I prefer tea"]
+    memory.add("I prefer coffee", filters={"user_id": "bob", "agent_id": "x"})
+    assert texts(memory.get_all(filters={"agent_id": "x"})) == ["I prefer coffee"]
+    memory.delete_all(user_id=42)
+    assert texts(memory.get_all(filters={"user_id": 42})) == []
+    memory.reset()
+    assert texts(memory.get_all(filters={"user_id": "bob"})) == []
+    with pytest.raises(NotImplementedError):
+        memory.chat("tea")
+
+
+def test_times_explanations_and_procedures(lab, memory, caplog):
+    memory.add("I prefer tea", user_id="ada", timestamp="2026-01-02T03:04:05Z")
+    memory.add("I prefer coffee", user_id="ada", timestamp=0)
+    created = {
+        item["memory"]: item["created_at"]
+        for item in memory.get_all(filters={"user_id": "ada"})["results"]
+    }
+    assert created["I prefer tea"].startswith("2026-01-02T03:04:05")
+    assert created["I prefer coffee"].startswith("1970-01-01T00:00:00")
+    asked = {"filters": {"user_id": "ada"}, "explain": True, "reference_date": "2026-02-01"}
+    item = memory.search("tea", **asked)["results"][0]
+    assert sum(item["score_details"].values()) == pytest.approx(item["score"])
+    assert str(lab.slates().decisions.collect()["at"][-1]).startswith("2026-02-01")
+    talk = [{"role": "user", "content": "Run make"}, {"role": "assistant", "content": "Then push"}]
+    made = memory.add(talk, agent_id="coder", memory_type="procedural_memory")["results"]
+    assert [item["memory"] for item in made] == ["Run make\nThen push"]
+    with caplog.at_level(logging.WARNING):
+        memory.update(made[0]["id"], data="Run make, then push")
+    assert "deprecated" in caplog.text
+    assert memory.get(made[0]["id"])["memory"] == "Run make, then push"
+    assert lab.memories["kind"].to_list()[-1] == "procedure"
+
+
+def test_a_configuration_opens_a_lab_and_closes_it(tmp_path):
+    config = {"vector_store": {"provider": "memlab", "config": {"path": str(tmp_path / "lab")}}}
+    with Mem0Memory.from_config(config) as memory:
+        memory.add("I prefer tea", user_id="ada")
+
+    async def read():
+        async with AsyncMem0Memory.from_config(config) as again:
+            await again.add("I prefer rain", user_id="ada")
+            found = await again.search("tea", filters={"user_id": "ada"}, top_k=1)
+            return found, again.hits, await again.get_all(filters={"user_id": "ada"})
+
+    found, hits, everything = asyncio.run(read())
+    assert texts(found) == ["I prefer tea"]
+    assert len(hits) == 1
+    assert texts(everything) == ["I prefer tea", "I prefer rain"]
+
+
+def test_a_search_of_an_owner_reads_no_memory_in_python(lab, memory, monkeypatch):
+    memory.add([{"role": "user", "content": f"I own boat {n}"} for n in range(30)], user_id="ada")
+    decoded = []
+    monkeypatch.setattr(
+        "memlab.io.adapters.mem0.decode_value",
+        lambda text: decoded.append(text) or decode_value(text),
+    )
+    assert len(memory.search("boat", filters={"user_id": "ada"}, top_k=3)["results"]) == 3
+    assert len(decoded) == 3
+    assert len(memory.get_all(filters={"user_id": "ada"}, top_k=3)["results"]) == 3
+    assert len(decoded) <= 9

@@ -352,7 +352,7 @@ def patience(seconds: float) -> Iterator[None]:
 def tell(
     row: str, problems: Sequence[str], counts: Mapping[str, int], totals: dict[str, int]
 ) -> None:
-    """Print a row and the first problems of it, and add what was found to ``totals``."""
+    """Print a row with its first problems, and add the counts to ``totals``."""
     print(row, flush=True)
     for problem in problems[:6]:
         print(f"    {problem[:300]}", flush=True)

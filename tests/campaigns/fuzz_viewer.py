@@ -2,12 +2,13 @@
 
     python -m tests.campaigns.fuzz_viewer [--lives 40] [--seed 0] [--steps 40]
 
-A life is a seeded series of public verbs: remembering, facts, links, recalls as a viewer, feedback, verdicts, edits,
-deletions, purges, entities, clusters, upkeep, consolidation, several packs. It runs twice at the same instants: once
-without and once with the private acts of Ann. These use the same projects, sessions and subjects, and link to memories
-that others see. Then each public reader of ``lab.at(viewer=...)`` is called on both labs, and the answers during the
-runs are compared as well. Ids, events and edges are renamed by their order; numbers agree to 1e-12. The command prints
-the differences of each reader, of which there should be none, and the recall of planted answers for both.
+A simulated run is a seeded series of public verbs: remembering, facts, links, recalls as a viewer, feedback, verdicts,
+edits, deletions, purges, entities, clusters, upkeep, consolidation, several packs. It runs twice at the same instants:
+once without and once with the private acts of Ann. These use the same projects, sessions and subjects, and link to
+memories that others see. Then each public reader of ``lab.at(viewer=...)`` is called on both labs, and the answers
+during the runs are compared as well. Ids, events and edges are renamed by their order; numbers agree to 1e-12. The
+command prints the differences of each reader, of which there should be none, and the recall of planted answers for
+both.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Script:
-    """The events of a life."""
+    """The events of a simulated run."""
 
     pack: str
     steps: tuple[Step, ...]
@@ -89,7 +90,7 @@ class Script:
 
 @dataclass
 class Lived:
-    """A lab after its life, the ids of the memories in the script, and the answers during the life."""
+    """A lab after a simulated run, the ids of the memories in the script, and the answers during the run."""
 
     lab: memlab.Lab
     ids: dict[str, int]
@@ -100,7 +101,7 @@ class Lived:
 
 
 def written(seed: int, *, steps: int, pack: str | None = None) -> Script:
-    """Return the script of a life by its seed."""
+    """Return the script of a simulated run by its seed."""
     return _Writer(seed, pack).script(steps)
 
 
@@ -829,7 +830,7 @@ class Report:
 
 
 def compared(script: Script, report: Report, *, viewers: Sequence[str] = VIEWERS) -> None:
-    """Run a life with and without the private acts, and report the differences."""
+    """Perform a simulated run with and without the private acts, and report the differences."""
     with tempfile.TemporaryDirectory() as folder:
         without, present = lived(script, private=False), lived(script, private=True)
         with without.lab, present.lab:

@@ -1,4 +1,4 @@
-"""Ask a server beside connections that send half a request, nothing, or one byte a second.
+"""Ask a server while other connections send half a request, nothing, or one byte a second.
 
     python -m tests.campaigns.half_open                                  # 1,200 connections to serve and to view
     python -m tests.campaigns.half_open --connections 300 --files 256 --seed 3
@@ -59,7 +59,7 @@ class Attacked(NamedTuple):
 def attack(
     command: str, *, connections: int, files: int, seed: int, patience: float = 10.0
 ) -> Attacked:
-    """Start ``memlab serve`` or ``memlab view``, and ask it beside connections of every kind."""
+    """Start ``memlab serve`` or ``memlab view``, and ask it while connections of every kind are open."""
     dice = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         lab = Path(folder) / "lab"

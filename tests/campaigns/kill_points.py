@@ -70,7 +70,7 @@ COUNTS = ("lost", "half", "differ", "bytes", "unopenable", "unsound", "told", "d
 
 @dataclass
 class Stage:
-    """A lab in the hands of an operation, which may close it and open another in its place."""
+    """The lab that an operation uses; the operation may close it and open another lab instead."""
 
     folder: Path
     lab: memlab.Lab

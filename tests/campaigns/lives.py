@@ -1,8 +1,8 @@
-"""Random lives of a lab: one command, seeded, a table at the end.
+"""Random simulated runs of a lab, by one command with a seed, which prints a table.
 
     python -m tests.campaigns.lives --lives 2000 --seed 1
 
-A life is about thirty steps on a lab in a directory. Steps are every verb that writes, readers in between, Ctrl-C or
+A run has about thirty steps on a lab in a directory. Steps are every verb that writes, readers in between, Ctrl-C or
 SIGKILL at a random line of memlab, openings, and a restored backup. Texts, names, tags, notes and queries use the same
 few strings, so that a purged string is the beginning of one name and the whole of another.
 
@@ -31,7 +31,7 @@ from tests.campaigns.living.life import ACTS, Lived, live
 from tests.campaigns.living.verbs import VERBS
 
 _TRIES = 60
-"""Lives that are spent on finding the fewest steps."""
+"""The maximum number of runs that are spent on finding the fewest steps."""
 
 _KINDS = {
     "unopenable": "unopenable",

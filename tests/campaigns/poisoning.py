@@ -198,7 +198,7 @@ class Answers:
 
 @dataclass
 class Life:
-    """The memories of a life: a name for each benign one, the memories of each statement, and the planted ones."""
+    """The memories of a run: a name for each benign memory, the memories of each statement, and the planted memories."""
 
     waiting: list[MessageEvent] = field(default_factory=list)
     called: dict[int, str] = field(default_factory=dict)

@@ -1,13 +1,16 @@
 """Policies on labels: equal to ir_measures, and never mixed with feedback."""
 
+from dataclasses import replace
+
 import ir_measures
 import numpy as np
 import polars as pl
 import pytest
 from probed_logs import World
 
-from memlab.errors import InputError
+from memlab.errors import InputError, UnknownName
 from memlab.science.evaluation import METRICS, evaluate
+from memlab.science.evaluation._evaluation import reproduction
 from memlab.science.evaluation.parts import FEW
 
 WORLD = World(clusters=8, recalls=6, pool=20, limit=5, depth=5, seed=2)
@@ -46,6 +49,42 @@ def test_the_metrics_are_those_of_ir_measures():
             expected = np.mean([by_query[query] for query in query_ids])
             assert row.metrics[f"{name}@5"] == pytest.approx(expected, abs=1e-9)
         assert row.value.value == row.metrics["recall@5"]
+
+
+def test_one_short_list_does_not_decide_the_metric():
+    """One recall of 48 was asked for one result; the logged pools have all ranks."""
+    slates = WORLD.slates()
+    short = slates.decisions.with_columns(
+        limit=pl.when(pl.col("decision") == 1).then(1).otherwise(WORLD.limit)
+    )
+    judged = labels()
+    whole = evaluate(slates, ["good", "noise"], labels=judged)
+    one_short = evaluate(replace(slates, decisions=short), ["good", "noise"], labels=judged)
+    assert one_short.settings.metric == "recall@5"
+    values = [{row.policy: row.value.value for row in ev.rows} for ev in (whole, one_short)]
+    assert {name: values[0][name] for name in ("good", "noise")} == {
+        name: values[1][name] for name in ("good", "noise")
+    }
+
+
+@pytest.mark.parametrize("metric", ["ndcg@3", "mrr@5", "recall_all@10"])
+def test_the_named_metric_ranks_the_policies(metric):
+    ev = evaluate(WORLD.slates(), ["noise", "good"], labels=labels(), metric=metric)
+    assert ev.settings.metric == metric
+    for row in ev.rows:
+        assert row.value.value == pytest.approx(row.metrics[metric], rel=1e-12)
+    values = [row.value.value for row in ev.rows]
+    assert values == sorted(values, reverse=True)
+    assert f"labels=labels, metric='{metric}'" in reproduction(ev)
+
+
+def test_a_metric_is_one_of_labels():
+    with pytest.raises(UnknownName, match="recall@10"):
+        evaluate(WORLD.slates(), ["good"], labels=labels(), metric="recall")
+    with pytest.raises(InputError, match="Pass labels="):
+        evaluate(WORLD.slates(), ["good"], missing="zero", metric="recall@5")
+    with pytest.raises(InputError, match="metric= needs the whole log"):
+        evaluate(WORLD.frames()["candidates"].lazy(), ["good"], metric="recall@5")
 
 
 def test_a_recall_without_relevant_items_has_no_value():

@@ -1,4 +1,4 @@
-"""Logs whose recalls had pools of unequal size: the ranks of their candidates, and what is held against them."""
+"""Logs whose recalls had pools of unequal size: the ranks of their candidates, and the results of the gates."""
 
 import numpy as np
 import polars as pl

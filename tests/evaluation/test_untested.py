@@ -253,6 +253,13 @@ def test_the_page_of_a_verdict_states_what_it_rests_on(design, drawn, tmp_path):
     shown_live = slates.exposures.collect().filter(pl.col("memory_id") < 4).height
     assert basis.displaced == pytest.approx(1 - shown_live / (4 * 60))
     assert (basis.displaced == 0) == (design == "extra")
+    # Shown items stand for those that were not: the recall of the live pack, less that of the first results.
+    relevant = slates.feedback.collect().filter(pl.col("reward") > 0)
+    of_shown = relevant.join(slates.exposures.collect(), on=["decision", "memory_id"])
+    weight = 1 / of_shown["propensity"]
+    first = (of_shown["position"] <= 4).sum()
+    live = weight.filter(of_shown["memory_id"] < 4).sum()
+    assert basis.recall_cost == pytest.approx((live - first) / weight.sum())
     page = re.sub(r"\s+", " ", verdicts.report(tmp_path / "out.html").read_text())
     for wanted in (
         "number 1, at a level of 96.96%",

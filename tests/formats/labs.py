@@ -1,4 +1,4 @@
-"""Labs with everything in them: random memories, edges of every kind, engine columns as a life leaves them."""
+"""Labs with every kind of content: random memories, edges of every kind, and engine columns as after a simulated run."""
 
 from hypothesis import strategies as st
 

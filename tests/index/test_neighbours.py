@@ -1,4 +1,4 @@
-"""The life of an index: built beside, published whole, never stale, never silently wrong."""
+"""The life cycle of an index: built by another process, published atomically, never stale and never silently wrong."""
 
 import fcntl
 import functools

@@ -1,4 +1,4 @@
-"""``(adapt-policy)``: back where a version does worse, forward where another does better on what was held out."""
+"""``(adapt-policy)`` rolls back a version that does worse, and installs one that does better on held-out recalls."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The ``-plus`` packs: the life of memories is the design's, the ranking the default pack's and one term more."""
+"""The ``-plus`` packs have the life cycle of their design, and rank like the default pack with one more term."""
 
 import numpy as np
 import pytest

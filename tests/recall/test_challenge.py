@@ -1,4 +1,4 @@
-"""What is shown while packs are challenged: frequencies are the logged probabilities, and differences are unbiased."""
+"""Challenges: items are shown as often as their logged probabilities say, and differences are unbiased."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Probes: what is shown besides the best, and with which probability."""
+"""Probes: which items are shown in addition to the best, and with which probability."""
 
 import math
 from dataclasses import dataclass, field

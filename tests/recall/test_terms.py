@@ -392,7 +392,7 @@ def test_the_later_statement_leads_where_the_question_asks_what_holds():
                 "We changed the gateway timeout to twenty seconds.",
             )
         ):
-            lab.remember(text, at=START + timedelta(days=day))
+            lab.remember(text, at=START + timedelta(days=day), linking="off")
         lead = {}
         for word in ("is", "was"):
             hits = lab.recall(f"What {word} the gateway timeout?", log=False)

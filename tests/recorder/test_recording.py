@@ -1,4 +1,4 @@
-"""Recorded searches: what is shown, what is logged, and what a faulty search does."""
+"""Recorded searches: the results that are shown, the log, and the effects of a faulty search."""
 
 import asyncio
 import contextlib

@@ -370,14 +370,14 @@ def hit(**more):
         "id": 1,
         "text": "tabs",
         "kind": "fact",
-        "created": "2026-03-01 12:00 UTC",
+        "created": "2026-03-01T12:00:00Z",
         "score": 0.5,
         **more,
     }
 
 
 def recalled(**more):
-    return result({"recall": 1, "note": "", "memories": [hit(**more)]})
+    return result({"recall": 1, "memories": [hit(**more)]})
 
 
 def drips(handler):

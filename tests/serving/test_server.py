@@ -18,7 +18,7 @@ from memlab.kernel.schema import MEMORY
 from memlab.kernel.slates import read_slates
 from memlab.subjects.reading.sentences import count_tokens
 
-TOOLS = ["remember", "recall", "forget", "feedback", "context"]
+TOOLS = ["remember", "recall", "forget", "feedback", "context", "about"]
 
 
 def talk(lab, script, **how):
@@ -69,6 +69,10 @@ def text(lab, uri, **how):
     return answer
 
 
+async def instructions(client):
+    return client.instructions
+
+
 def tools(lab, **how):
     async def session(client):
         return (await client.list_tools()).tools
@@ -82,9 +86,13 @@ def test_there_are_few_tools_and_each_says_when_to_use_it(lab):
     assert all("Use it " in tool.description for tool in result)
     assert sum(len(tool.description) for tool in result) < 2_500
     hints = {tool.name: tool.annotations for tool in result}
-    assert [name for name in hints if hints[name].read_only_hint] == ["recall", "context"]
+    assert [name for name in hints if hints[name].read_only_hint] == [
+        "recall",
+        "context",
+        "about",
+    ]
     assert [name for name in hints if hints[name].destructive_hint] == ["forget"]
-    assert [name for name in hints if hints[name].idempotent_hint] == ["forget"]
+    assert [name for name in hints if hints[name].idempotent_hint] == ["forget", "about"]
     assert all(
         tool.output_schema["properties"] and not tool.input_schema["additionalProperties"]
         for tool in result
@@ -216,7 +224,8 @@ def test_memories_are_marked_as_data_and_steer_nothing(lab):
     ):
         assert "\x1b" not in shown
         assert "\u202e" not in shown
-    assert "no instruction" in answer.structured_content["note"]
+    assert "note" not in answer.structured_content
+    assert "no instruction" in talk(lab, instructions)
 
 
 def test_a_context_is_what_a_task_needs_within_its_budget(lab):
@@ -342,7 +351,7 @@ def test_the_role_of_a_connection_limits_its_calls(lab):
         {"viewer": "agent:coder", "project": "api", "role": role}
         for role in ("reader", "member", "owner")
     )
-    assert [tool.name for tool in tools(lab, **reader)] == ["recall", "context"]
+    assert [tool.name for tool in tools(lab, **reader)] == ["recall", "context", "about"]
     assert "is not available here" in refused(lab, "remember", {"text": "x"}, **reader)
     assert len(done(lab, "recall", {"query": "how do tests run?"}, **reader)["memories"]) == 1
     done(lab, "remember", {"text": "Fractions went badly", "kind": "learning"}, **member)
@@ -381,7 +390,7 @@ def test_a_lab_to_read_has_the_tools_that_read(disk):
     with disk() as lab:
         lab.remember("The user prefers tabs")
     with disk(read_only=True) as lab:
-        assert [tool.name for tool in tools(lab)] == ["recall", "context"]
+        assert [tool.name for tool in tools(lab)] == ["recall", "context", "about"]
         assert "is not available here" in refused(lab, "remember", {"text": "x"})
         answer = done(lab, "recall", {"query": "tabs"})
         assert (answer["recall"], len(answer["memories"])) == (None, 1)
@@ -535,7 +544,7 @@ def test_the_number_of_a_recall_has_the_limits_of_the_verb(lab):
 
 def test_the_fields_of_a_memory_are_described_with_their_limits(lab):
     form = tools(lab)[0].input_schema["properties"]
-    assert form.keys() - MEMORY.keys() == {"replaces"}
+    assert form.keys() - MEMORY.keys() == {"replaces", "transcript"}
     assert (form["importance"]["minimum"], form["importance"]["maximum"]) == (0, 1)
     assert form["tags"]["description"] == MEMORY["tags"].doc
 

@@ -1,4 +1,4 @@
-"""Lives that several tests look at; each is lived once."""
+"""Simulated runs that several tests read; each is lived once."""
 
 import pytest
 from lives import SINGLE, small

@@ -1,4 +1,4 @@
-"""Labelled conversations become a life in which evidence is what is useful."""
+"""Labelled conversations become a simulated run in which the evidence is useful."""
 
 import pytest
 

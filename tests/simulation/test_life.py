@@ -1,4 +1,4 @@
-"""A life is driven through the public verbs, and its truth does not know which pack was live."""
+"""A simulated run uses the public verbs, and its ground truth does not depend on the active pack."""
 
 from dataclasses import replace
 from itertools import pairwise

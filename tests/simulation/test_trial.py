@@ -1,4 +1,4 @@
-"""The same life under each pack: where uses change what is recalled, one step and a life part."""
+"""The same simulated run under each pack: if uses change later recalls, one-step values differ from those of the run."""
 
 import json
 from dataclasses import replace
@@ -23,7 +23,7 @@ PLAIN = SINGLE.replace("single", "plain")
 RICH = f"""{SINGLE.replace("single", "rich")}
 (defpolicy recall-score [similarity lexical access]
   (+ (min-max similarity) (min-max lexical) (* 1.5 (min-max access))))"""
-"""What was shown is shown again."""
+"""A pack that shows again the memories that it has shown."""
 
 
 @pytest.fixture(scope="module")

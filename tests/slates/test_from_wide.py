@@ -142,7 +142,7 @@ class TestPropensity:
         assert "no propensities" in slates.notes[-1]
 
     def test_even_if_every_candidate_was_shown(self):
-        """A table of impressions says what was shown, and not how likely that was."""
+        """A table of impressions has the items that were shown, and not their probabilities."""
         result = frames(
             Slates.from_wide(log().drop("p", "rank"), decision="query_id", item="memory_id")
         )

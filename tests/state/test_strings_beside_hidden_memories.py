@@ -1,4 +1,4 @@
-"""Rows of an event that name no memories, beside a memory that is hidden: their strings go, their numbers stay."""
+"""Rows of an event that name no memories, next to a hidden memory: their strings are removed, their numbers stay."""
 
 import numpy as np
 import pytest

@@ -575,7 +575,9 @@ def test_hashed_vectors_do_for_a_context(clock):
 def test_a_note_says_its_day_where_the_pack_asks_for_it(clock):
     with memlab.open(clock=clock) as lab:
         lab.remember("We booked the Sunroute in Tokyo", at="2026-01-05")
-        lab.remember("We switched to the Citadines in Tokyo", at="2026-02-07T23:30:00Z")
+        lab.remember(
+            "We switched to the Citadines in Tokyo", at="2026-02-07T23:30:00Z", linking="off"
+        )
         lab.remember("Never book in Tokyo by phone", kind="negative")
         lab.remember("Lists hotels in Tokyo", files=["hotels.py"], kind="gotcha")
         lab.facts.add("Tokyo", "lies-in", object="Japan")

@@ -1,4 +1,4 @@
-"""Rewards read from answers: only what was shown, once, whatever the text, and never against what was stated."""
+"""Rewards inferred from answers: only for shown memories, once, for any text, and never against a stated judgement."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""``lab.agents.recalls``: who asked what, what was shown, and whether it helped."""
+"""``lab.agents.recalls``: the queries of each agent, the memories that they showed, and whether these helped."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The Python half of the life player: frames of the past, the policies of events, curves of times to come."""
+"""The Python half of the life player: frames of the past, the policies of events, and forecast curves."""
 
 import io
 

@@ -21,7 +21,7 @@ from memlab.ui.widgets.view import Page
 
 
 def run(check: Callable[[Page], Awaitable[None]]) -> None:
-    """Run a check beside a page with one widget."""
+    """Run a check while a page with one widget is open."""
 
     async def main() -> None:
         with memlab.open() as lab:

@@ -7,8 +7,8 @@ Each has a module, which is imported where it is used:
 | ``langgraph`` | ``LabStore`` | BaseStore of LangGraph | langgraph |
 | ``openai_agents`` | ``LabSession`` | Session of OpenAI Agents | |
 | ``claude`` | ``MemoryFiles`` | the six commands of Claude's memory tool | |
-| ``claude_tool`` | ``LabMemoryTool`` | the same as a tool of the SDK | anthropic |
-| ``mem0`` | ``Mem0Memory`` | Memory of mem0 | |
+| ``claude_tool`` | ``LabMemoryTool``, ``AsyncLabMemoryTool`` | the same as a tool of the SDK | anthropic |
+| ``mem0`` | ``Mem0Memory``, ``AsyncMem0Memory`` | Memory and AsyncMemory of mem0 | |
 | ``memfs`` | ``read_memfs``, ``write_memfs`` | folders of Markdown, as Letta has them | |
 | ``agent_framework`` | ``LabContext`` | ContextProvider of agent-framework | agent-framework-core |
 | ``langchain`` | ``LabMiddleware``, ``LabRetriever`` | AgentMiddleware, BaseRetriever of LangChain | langchain |
@@ -21,8 +21,16 @@ deletes can be restored; every query is logged.
 from memlab.io.adapters._records import Records as Records  # for tests
 from memlab.io.adapters._records import build_write as build_write  # for tests
 from memlab.io.adapters.claude import MemoryFiles
-from memlab.io.adapters.mem0 import Mem0Memory
+from memlab.io.adapters.mem0 import AsyncMem0Memory, Mem0Memory
 from memlab.io.adapters.memfs import Synced, read_memfs, write_memfs
 from memlab.io.adapters.openai_agents import LabSession
 
-__all__ = ["LabSession", "Mem0Memory", "MemoryFiles", "Synced", "read_memfs", "write_memfs"]
+__all__ = [
+    "AsyncMem0Memory",
+    "LabSession",
+    "Mem0Memory",
+    "MemoryFiles",
+    "Synced",
+    "read_memfs",
+    "write_memfs",
+]

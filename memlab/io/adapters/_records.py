@@ -18,7 +18,7 @@ import polars as pl
 
 from memlab.errors import InputError, PrivacyError, did_you_mean
 from memlab.kernel.base.arguments import describe_value
-from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.clock import When, from_micros
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.journal import WriterLock
 from memlab.kernel.privacy import personal_kinds, screen
@@ -428,30 +428,33 @@ class Records:
         """Return the records whose paths begin with a prefix, oldest first."""
         start = self._prefix(prefix)
         with self._reading() as state:
-            records = [
-                self._record(state, ref, row)
-                for ref, row, _ in self._iter_values(state)
-                if ref.startswith(start)
-            ]
+            rows = self._iter_rows(state, lambda ref: ref.startswith(start))
+            records = [self._record(state, ref, row) for ref, row in rows]
             return sorted(records, key=lambda record: record.first)
 
-    def select(self, is_wanted: Callable[[str, str | None], bool], limit: int) -> list[Record]:
-        """Return the first records whose ref and value are wanted, in the order of their paths' first use."""
+    def select(
+        self,
+        has_ref: Callable[[str], bool],
+        has_value: Callable[[str | None], bool],
+        limit: int | None = None,
+    ) -> list[Record]:
+        """Return the first records of which two functions accept the ref and the value, oldest path first."""
         with self._reading() as state:
-            wanted = (
-                self._record(state, ref, row)
-                for ref, row, value in self._iter_values(state)
-                if is_wanted(ref, value)
-            )
-            return list(islice(wanted, limit))
+            rows = self._iter_rows(state, has_ref, has_value)
+            return [self._record(state, ref, row) for ref, row in islice(rows, limit)]
 
-    def _iter_values(self, state: State) -> Iterator[tuple[str, int, str | None]]:
-        """Yield the ref, the row and the value of each record."""
+    def _iter_rows(
+        self,
+        state: State,
+        has_ref: Callable[[str], bool],
+        has_value: Callable[[str | None], bool] = lambda _: True,
+    ) -> Iterator[tuple[str, int]]:
+        """Yield the ref and the row of each record whose ref and value are accepted."""
         values = state.notes["context"]
         for ref in self._rows:
-            rows = self._in_use(state, ref)
-            if rows:
-                yield ref, rows[-1], values.value_at(rows[-1])
+            rows = self._in_use(state, ref) if has_ref(ref) else []
+            if rows and has_value(values.value_at(rows[-1])):
+                yield ref, rows[-1]
 
     def paths(self) -> list[Path]:
         """Return the path of every record that is in use."""
@@ -683,6 +686,16 @@ class Records:
             ids = self._list_ids(state, [self._ref(record.path) for record in records])
         return pl.col("id").is_in(ids)
 
+    def select_where(
+        self, has_ref: Callable[[str], bool], has_value: Callable[[str | None], bool]
+    ) -> pl.Expr:
+        """Return a Polars expression that selects the memories whose record's ref and value are accepted."""
+        with self._reading() as state:
+            ids = []
+            for ref, row in self._iter_rows(state, has_ref, has_value):
+                ids += [row + 1, *(part + 1 for part in self._parts_in_use(state, ref))]
+            return pl.col("id").is_in(ids)
+
     def recall(
         self,
         query: str,
@@ -691,6 +704,7 @@ class Records:
         *,
         offset: int = 0,
         search: Hashable = None,
+        at: When | None = None,
     ) -> list[tuple[Record, float]]:
         """Return the recalled records that ``where`` selects, best first, with scores.
 
@@ -698,15 +712,15 @@ class Records:
         Exploration items take the place of the last results, so that the log says exactly what was returned. A record
         whose parts were found several times counts once, and further recalls fill its ranks.
 
-        A page with an ``offset`` continues the last one of the same ``search``: it recalls among what the earlier pages
-        did not show. Without them, it is that part of the ranking.
+        A page with an ``offset`` continues the last page of the same ``search``: it recalls only records that the
+        earlier pages did not show. Without earlier pages, it is the part of the ranking from ``offset`` on.
         """
-        seen = self._pages.pop(search, [])[:offset]
-        skipped = offset - len(seen)
+        earlier = self._pages.pop(search, [])[:offset]
+        skipped = offset - len(earlier)
         if skipped:  # the ranks of a search that nobody read, of which nothing is drawn at random
-            seen, limit = [], offset + limit
+            earlier, limit = [], offset + limit
         results: list[tuple[Record, float]] = []
-        refs, ids = list(seen), list[int]()
+        refs, ids = list(earlier), list[int]()
         challenges = self.lab.io.store.versions.challenges
         added = (
             maximum_draws(challenges, limit)
@@ -724,6 +738,7 @@ class Records:
                 limit=wanted,
                 project=self.project,
                 where=others,
+                at=at,
                 explore=False if skipped or ids else "within",
             )
             ids += [hit.id for hit in hits]

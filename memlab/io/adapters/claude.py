@@ -14,17 +14,18 @@
 | ``delete`` | ``delete``: excluded from recall; ``lab.restore`` restores it |
 
 There is no file system: a path is a name in the lab, and a path outside of ``/memories`` is refused
-before any lookup. Secrets in a file are redacted, as in every text. ``LabMemoryTool`` of
-``memlab.adapters.claude_tool`` offers the commands as a tool of the ``anthropic`` package.
+before any lookup. Secrets in a file are redacted, as in every text. ``LabMemoryTool`` and ``AsyncLabMemoryTool`` of
+``memlab.io.adapters.claude_tool`` offer the commands as a tool of the ``anthropic`` package.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from memlab.errors import InputError, UnknownName, did_you_mean
+from memlab.errors import InputError, did_you_mean
 from memlab.io.adapters._records import (
     Record,
     Records,
@@ -62,8 +63,8 @@ _QUERY_CHARACTERS = 500
 class MemoryFiles:
     """The memory files of one agent, stored as memories of a lab.
 
-    Every command returns the sentence that the model reads. Errors are written for the model, too: UnknownName for
-    a path that does not exist, InputError for an invalid path or operation. A refused command changes nothing.
+    Every command returns the sentence that the model reads. Errors (InputError) are written for the model, too. Both
+    have the words of the SDK's own tool, which models were trained on. A refused command changes nothing.
 
     Parameters
     ----------
@@ -159,7 +160,7 @@ class MemoryFiles:
 
         Raises
         ------
-        UnknownName
+        InputError
             If nothing has this path.
         """
         parts = _split_path(path)
@@ -169,9 +170,7 @@ class MemoryFiles:
         content = _read_content(record)
         lines = content.split("\n")
         if len(lines) > _MAX_LINES:
-            raise InputError(
-                f"{path} has more than {_MAX_LINES:,} lines, the maximum that can be viewed."
-            )
+            raise InputError(f"File {path} exceeds maximum line limit of {_MAX_LINES:,} lines.")
         first, last = 1, len(lines)
         if view_range is not None:
             if len(view_range) != 2:
@@ -212,9 +211,9 @@ class MemoryFiles:
         InputError
             If a file or folder has this path.
         """
-        parts = _split_file_path(path)
+        parts = _split_path(path)
         with self._records.lock:
-            self._check_free(path, parts)
+            self._check_free(parts, f"File {path} already exists")
             self._records.put([_build_file(parts, file_text)])
         return f"File created successfully at: {path}"
 
@@ -246,17 +245,16 @@ class MemoryFiles:
             count = content.count(old_str) if old_str else 0
             if not count:
                 raise InputError(
-                    f"No replacement was performed: {describe_value(old_str)} does not occur verbatim in {path}."
+                    f"No replacement was performed, old_str `{old_str}` did not appear verbatim in {path}."
                 )
             if count > 1:
-                lines = [
-                    n
-                    for n, line in enumerate(content.split("\n"), 1)
-                    if old_str.split("\n")[0] in line
-                ]
+                starts = re.finditer(
+                    f"(?={re.escape(old_str)})", content
+                )  # overlapping ones as well
+                lines = [str(content.count("\n", 0, start.start()) + 1) for start in starts]
                 raise InputError(
-                    f"No replacement was performed: {describe_value(old_str)} occurs {count} times in {path}, in lines "
-                    f"{', '.join(map(str, lines[:20]))}. Include more of the text around it."
+                    f"No replacement was performed. Multiple occurrences of old_str `{old_str}` in lines: "
+                    f"{', '.join(lines)}. Please ensure it is unique"
                 )
             self._records.put([_build_file(record.path, content.replace(old_str, new_str))])
             changed = content[: content.index(old_str)].count("\n") + 1
@@ -292,7 +290,7 @@ class MemoryFiles:
             lines = content.removesuffix("\n").split("\n") if content else []
             if not 0 <= insert_line <= len(lines):
                 raise InputError(
-                    f"insert_line must be within 0 to {len(lines)}, not {insert_line}."
+                    f"Invalid `insert_line` parameter: {insert_line}. It should be within the range [0, {len(lines)}]."
                 )
             lines.insert(insert_line, insert_text.removesuffix("\n"))
             self._records.put([_build_file(record.path, "\n".join(lines) + "\n")])
@@ -314,9 +312,11 @@ class MemoryFiles:
 
         Raises
         ------
-        UnknownName
+        InputError
             If nothing has this path.
         """
+        if not _split_path(path):
+            raise InputError(f"Cannot delete the {ROOT} directory itself")
         with self._records.lock:
             self._records.delete(self._get_files(path))
         return f"Successfully deleted {path}"
@@ -342,10 +342,12 @@ class MemoryFiles:
         InputError
             If the new path exists, or is inside the old one.
         """
-        old, new = _split_file_path(old_path), _split_file_path(new_path)
+        old, new = _split_path(old_path), _split_path(new_path)
+        if not old:
+            raise InputError(f"Cannot rename the {ROOT} directory itself")
         with self._records.lock:
             files = self._get_files(old_path)
-            self._check_free(new_path, new)
+            self._check_free(new, f"The destination {new_path} already exists")
             if len(new) > len(old) and new[: len(old)] == old:
                 raise InputError(
                     f"{new_path} is inside {old_path}. A folder cannot be moved into itself."
@@ -373,15 +375,15 @@ class MemoryFiles:
 
     def _get_file(self, path: str) -> tuple[Record, str]:
         """Return the record and text of a file, or raise InputError if there is none."""
-        parts = _split_file_path(path)
-        record = self._records.get(parts)
+        parts = _split_path(path)
+        record = self._records.get(parts) if parts else None
         if record is None:
             raise self._build_missing(path, parts)
         return record, _read_content(record)
 
     def _get_files(self, path: str) -> list[Record]:
         """Return the file at a path, or all files in that folder."""
-        parts = _split_file_path(path)
+        parts = _split_path(path)
         record = self._records.get(parts)
         files = self._records.get_below(parts) if record is None else [record]
         if not files:
@@ -390,21 +392,19 @@ class MemoryFiles:
 
     def _build_missing(self, path: str, parts: tuple[str, ...]) -> InputError:
         """Return the error for a path that is not a file."""
-        if self._records.get_below(parts):
-            return InputError(f"{path} is a folder, not a file.")
-        return UnknownName(
-            "path", path, ["/".join((ROOT, *file.path)) for file in self._records.get_below()]
-        )
+        if not parts or self._records.get_below(parts):
+            return InputError(f"The path {path} is not a file.")
+        paths = ["/".join((ROOT, *names)) for names in self._records.paths()]
+        hint = f" {did_you_mean(path, paths)}" if paths else ""
+        return InputError(f"The path {path} does not exist. Please provide a valid path.{hint}")
 
-    def _check_free(self, path: str, parts: tuple[str, ...]) -> None:
-        """Raise InputError if a path exists or is inside a file."""
-        if self._records.get(parts) is not None:
-            raise InputError(f"File {path} already exists.")
-        if self._records.get_below(parts):
-            raise InputError(f"{path} is a folder, not a file. Choose another path.")
+    def _check_free(self, parts: tuple[str, ...], sentence: str) -> None:
+        """Raise InputError with a sentence if a path exists, or if it is inside a file."""
+        if not parts or self._records.get(parts) is not None or self._records.get_below(parts):
+            raise InputError(sentence)
         for end in range(1, len(parts)):
             if self._records.get(parts[:end]) is not None:
-                raise InputError(f"{'/'.join((ROOT, *parts[:end]))} is a file, not a folder.")
+                raise InputError(f"The path {'/'.join((ROOT, *parts[:end]))} is not a directory.")
 
     def _list_folder(self, path: str, parts: tuple[str, ...]) -> str:
         """Return the files in a folder with sizes, down to two levels."""
@@ -434,16 +434,14 @@ class MemoryFiles:
 def _split_path(path: str) -> tuple[str, ...]:
     """Split a path into names; InputError if it is invalid or outside ``/memories``."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
-        raise InputError(f"A path must start with {ROOT}, not {describe_value(path)}.")
+        raise InputError(f"Path must start with {ROOT}, got: {path}")
     # normalised and encoded spellings of ".." are refused, too, although no file system sees them
     parts = tuple(part for part in path[len(ROOT) :].split("/") if part)
     if len(parts) > _MAX_DEPTH:
         raise InputError(f"A path has at most {_MAX_DEPTH} names, not {len(parts)}.")
     for part in parts:
         if unicodedata.normalize("NFKC", part).strip() in (".", "..") or "%2e" in part.lower():
-            raise InputError(
-                f"The path {describe_value(path)} would leave {ROOT}. Use a path below {ROOT}."
-            )
+            raise InputError(f"Path {path} would escape {ROOT} directory")
         if "\\" in part or any(
             unicodedata.category(character) in ("Cc", "Cs") for character in part
         ):
@@ -454,14 +452,6 @@ def _split_path(path: str) -> tuple[str, ...]:
             raise InputError(
                 f"A name in a path has at most {_MAX_NAME} characters, not {len(part)}."
             )
-    return parts
-
-
-def _split_file_path(path: str) -> tuple[str, ...]:
-    """Return the names in the path of a file, or raise InputError for the root."""
-    parts = _split_path(path)
-    if not parts:
-        raise InputError(f"{ROOT} is the root, not a file, and cannot be changed.")
     return parts
 
 

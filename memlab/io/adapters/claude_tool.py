@@ -1,22 +1,29 @@
 """Claude's memory tool of the ``anthropic`` package on a lab.
 
-See ``memlab.adapters.claude`` for the commands.
+See ``memlab.io.adapters.claude`` for the commands.
 
     from memlab.io.adapters.claude_tool import LabMemoryTool
-    client.beta.messages.run_tools(tools=[LabMemoryTool(MemoryFiles(lab))], ...)
+    client.beta.messages.tool_runner(tools=[LabMemoryTool(MemoryFiles(lab))], ...)
+
+``AsyncLabMemoryTool`` is for ``AsyncAnthropic``.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from memlab.errors import MemlabError, require_extra
 from memlab.io.adapters.claude import MemoryFiles
 
 with require_extra("claude", "memlab.io.adapters.claude_tool"):
-    from anthropic.lib.tools import BetaAbstractMemoryTool, ToolError
+    from anthropic.lib.tools import (
+        BetaAbstractMemoryTool,
+        BetaAsyncAbstractMemoryTool,
+        ToolError,
+    )
 
-__all__ = ["LabMemoryTool"]
+__all__ = ["AsyncLabMemoryTool", "LabMemoryTool"]
 
 
 class LabMemoryTool(BetaAbstractMemoryTool):
@@ -42,13 +49,49 @@ class LabMemoryTool(BetaAbstractMemoryTool):
 
     def _run(self, command: Any) -> str:
         """Carry out a command of the model; raise ToolError for a refused command."""
-        try:
-            return self.files.run(command.model_dump(exclude_none=True))
-        except MemlabError as error:
-            raise ToolError(str(error)) from error
+        return _run_command(self.files, command)
 
     view = create = str_replace = insert = delete = rename = _run
 
     def clear_all_memory(self) -> str:
         """Delete all memory files."""
         return self.files.clear()
+
+
+class AsyncLabMemoryTool(BetaAsyncAbstractMemoryTool):
+    """The same tool for ``AsyncAnthropic``, which does not block the event loop.
+
+    Parameters
+    ----------
+    files
+        The files.
+    cache_control
+        The value that is passed on to the SDK.
+
+    Examples
+    --------
+    >>> tools = [AsyncLabMemoryTool(MemoryFiles(lab))]                                     # doctest: +SKIP
+    >>> AsyncAnthropic().beta.messages.tool_runner(tools=tools, ...)                       # doctest: +SKIP
+    """
+
+    def __init__(self, files: MemoryFiles, *, cache_control: Any = None) -> None:
+        super().__init__(cache_control=cache_control)
+        self.files = files
+
+    async def _run(self, command: Any) -> str:
+        """Carry out a command of the model; raise ToolError for a refused command."""
+        return await asyncio.to_thread(_run_command, self.files, command)
+
+    view = create = str_replace = insert = delete = rename = _run
+
+    async def clear_all_memory(self) -> str:
+        """Delete all memory files."""
+        return await asyncio.to_thread(self.files.clear)
+
+
+def _run_command(files: MemoryFiles, command: Any) -> str:
+    """Carry out a command of the model; raise ToolError for a refused command."""
+    try:
+        return files.run(command.model_dump(exclude_none=True))
+    except MemlabError as error:
+        raise ToolError(str(error)) from error

@@ -355,8 +355,18 @@ def _is_wanted(record: Record, conditions: dict[str, Any] | None) -> bool:
         return True
     value = decode_value(record.value or "{}")
     return all(
-        matches_filter(value.get(name), part, _OPERATORS, "$") for name, part in conditions.items()
+        matches_filter(_get_at(value, name), part, _OPERATORS, "$")
+        for name, part in conditions.items()
     )
+
+
+def _get_at(value: dict[str, Any], name: str) -> Any:
+    """Return the value of a field, or of a field within others, whose names periods separate."""
+    if name in value:
+        return value[name]
+    first, _, rest = name.partition(".")
+    inner = value.get(first)
+    return _get_at(inner, rest) if rest and isinstance(inner, dict) else None
 
 
 def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:

@@ -4,6 +4,8 @@
     memory = Mem0Memory(memlab.open("agent.memlab"))
     memory.add("I prefer tea", user_id="ada")
 
+``AsyncMem0Memory`` has the same methods as coroutines, as mem0's ``AsyncMemory``.
+
 | mem0 | in the lab |
 |---|---|
 | ``add`` | ``remember``: a memory for each message; with ``infer`` only those that the pack's ``admit`` accepts |
@@ -12,22 +14,27 @@
 | ``update`` | ``edit``: the id stays, earlier versions stay in the history |
 | ``delete``, ``delete_all`` | ``delete``: excluded from recall; ``lab.restore`` restores it |
 
-Differences: ``infer=True`` selects messages but neither rewrites nor merges them. Scores are those of the active pack
-instead of a cosine, so that ``threshold`` has no default. An id is a hash of the text, its owner and the time.
+Arguments, checks and their words are those of mem0 2.2. Differences: ``infer=True`` selects messages and neither
+rewrites nor merges them. Scores are those of the active pack instead of a cosine, so that ``threshold`` has no default.
+``timestamp`` and ``reference_date``, which mem0 supports on its platform only, are the time of a memory and of a search.
+An id is a hash of the text, its owner and the time.
 """
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import hashlib
 import json
+import logging
 import uuid
-from collections.abc import Mapping, Sequence
-from datetime import date
-from typing import Annotated, Any
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Annotated, Any, NoReturn, Self, TypeVar
 
 import polars as pl
 
-from memlab.errors import InputError, UnknownName, did_you_mean
+from memlab.errors import InputError, did_you_mean
 from memlab.io.adapters._records import (
     Path,
     Record,
@@ -38,12 +45,18 @@ from memlab.io.adapters._records import (
     encode_value,
     matches_filter,
 )
-from memlab.kernel.base.arguments import AnyNumber, Count, checked, describe_value
-from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.arguments import AnyNumber, checked, describe_value
+from memlab.kernel.base.clock import When, from_micros
 from memlab.kernel.recall import Hits
+from memlab.kernel.state import is_blank
 from memlab.subjects.lab import Lab
+from memlab.subjects.opening import open_lab
 
-__all__ = ["Mem0Memory"]
+__all__ = ["AsyncMem0Memory", "Mem0Memory"]
+
+_logger = logging.getLogger(__name__)
+# The value of mem0's ``memory_type``.
+_PROCEDURAL = "procedural_memory"
 
 # Owners of a memory, in the order of their names in a path.
 _SCOPES = ("user_id", "agent_id", "run_id")
@@ -58,7 +71,7 @@ _UNCHANGED = "unchanged"
 class Mem0Memory:
     """Memories of users, agents and runs with the methods of ``mem0.Memory``.
 
-    Raises InputError (a ValueError) where mem0 raises ValueError, UnknownName for an id that does not exist.
+    Raises InputError (a ValueError) where mem0 raises ValueError.
 
     Parameters
     ----------
@@ -81,6 +94,85 @@ class Mem0Memory:
     @checked
     def __init__(self, lab: Lab, *, name: str = "mem0", project: str | None = None) -> None:
         self._records = Records(lab, name, project=project)
+        self._owns_lab = False
+
+    @classmethod
+    @checked
+    def from_config(cls, config_dict: dict[str, Any]) -> Self:
+        """Open a lab as a configuration of mem0 says; ``close`` closes it.
+
+        Parameters
+        ----------
+        config_dict
+            ``{"vector_store": {"provider": "memlab", "config": {"path": "agent.memlab"}}}``. Other values of the
+            inner ``config`` are ``name``, ``project``, and the arguments of ``memlab.open``. Without a path, the lab
+            is in memory.
+
+        Returns
+        -------
+        Mem0Memory
+            The memory.
+
+        Raises
+        ------
+        InputError
+            If the configuration names another provider, or configures what a lab does not use.
+
+        Examples
+        --------
+        >>> from memlab.io.adapters.mem0 import Mem0Memory
+        >>> with Mem0Memory.from_config({"vector_store": {"provider": "memlab"}}) as memory:
+        ...     memory.get_all(filters={"user_id": "ada"})
+        {'results': []}
+        """
+        config = {key: value for key, value in config_dict.items() if key != "version"}
+        store = config.pop("vector_store", {})
+        if config or not isinstance(store, Mapping) or store.get("provider", "memlab") != "memlab":
+            raise InputError(
+                'Only {"vector_store": {"provider": "memlab", "config": {"path": ...}}} configures a lab, which needs '
+                f"no language model and has its own embedder. Remove {', '.join(config) or 'the other provider'}."
+            )
+        options = dict(store.get("config") or {})
+        names = {key: options.pop(key) for key in ("name", "project") if key in options}
+        lab = open_lab(options.pop("path", None), **options)
+        try:
+            memory = cls(lab, **names)
+        except BaseException:
+            lab.close()
+            raise
+        memory._owns_lab = True
+        return memory
+
+    def close(self) -> None:
+        """Close the lab if ``from_config`` opened it; a lab that was passed in stays open."""
+        if self._owns_lab:
+            self._records.lab.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def reset(self) -> None:
+        """Delete all memories of this facade; ``lab.restore`` restores them."""
+        with self._records.lock:
+            self._records.delete(self._records.get_below())
+
+    def chat(self, query: str) -> NoReturn:
+        """Raise NotImplementedError, as mem0 does.
+
+        Parameters
+        ----------
+        query
+            Unused.
+
+        Raises
+        ------
+        NotImplementedError
+            Always: a lab has no language model.
+        """
+        raise NotImplementedError("Chat function not implemented yet.")
 
     @property
     def hits(self) -> Hits | None:
@@ -95,12 +187,16 @@ class Mem0Memory:
         self,
         messages: str | Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        run_id: str | None = None,
+        user_id: Any = None,
+        agent_id: Any = None,
+        run_id: Any = None,
         metadata: dict[str, Any] | None = None,
+        timestamp: str | float | datetime | None = None,
         expiration_date: str | date | None = None,
         infer: bool = True,
+        memory_type: str | None = None,
+        prompt: str | None = None,
+        filters: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Store a text or messages as memories in one transaction.
 
@@ -114,10 +210,18 @@ class Mem0Memory:
             Owners of the memories; at least one is needed.
         metadata
             Other values by name.
+        timestamp
+            When the messages were said: a time, a text, or seconds since 1970. Default: now.
         expiration_date
             The last day on which searches return the memories.
         infer
             Whether to store only the messages that the pack's ``admit`` accepts.
+        memory_type
+            "procedural_memory", which needs ``agent_id``, stores all messages as one memory of kind "procedure".
+        prompt
+            Not supported, because no language model reads it.
+        filters
+            The owners by name, as mem0's platform has them.
 
         Returns
         -------
@@ -129,7 +233,25 @@ class Mem0Memory:
         InputError
             If no owner is given, or an argument is invalid.
         """
-        scope = _build_scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
+        owners = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+        for field, owner in (filters or {}).items():
+            if field not in owners:
+                raise InputError(
+                    f"{describe_value(field)} is no owner. {did_you_mean(field, owners)}"
+                )
+            owners[field] = owner if owners[field] is None else owners[field]
+        scope = _build_scope(**owners)
+        if not scope:
+            raise InputError("At least one of 'user_id', 'agent_id', or 'run_id' must be provided.")
+        if memory_type not in (None, _PROCEDURAL):
+            raise InputError(
+                f"Invalid 'memory_type'. Please pass {_PROCEDURAL} to create procedural memories."
+            )
+        if prompt is not None:
+            raise InputError(
+                "prompt instructs a language model, which a lab does not ask. Omit it."
+            )
+        times = {} if timestamp is None else {"at": _read_time(timestamp, "timestamp")}
         own = dict(metadata or {})
         encode_value(own, "metadata")
         for field in _OWN_FIELDS:
@@ -139,22 +261,30 @@ class Mem0Memory:
         lab = self._records.lab
         with self._records.lock:
             event_count, writes = lab.io.store.journal.head, []
-            for index, (role, actor, text) in enumerate(_read_messages(messages)):
+            parsed = _read_messages(messages)
+            procedural = "agent_id" in scope and memory_type == _PROCEDURAL
+            if procedural:
+                text = "\n".join(text for role, _, text in parsed if role != "system")
+                parsed = [("assistant", None, text)] if text.strip() else []
+            for index, (role, actor, text) in enumerate(parsed):
                 if role == "system" or (
-                    infer and not lab.agents.admit(text, role=_choose_role(role)).admitted
+                    infer
+                    and not procedural
+                    and not lab.agents.admit(text, role=_choose_role(role)).admitted
                 ):
                     continue
                 about = {
                     **scope,
                     "role": role,
                     **({"actor_id": actor} if actor else {}),
+                    **({"memory_type": _PROCEDURAL} if procedural else {}),
                     "metadata": own,
                 }
                 key = hashlib.sha256(
                     json.dumps([event_count, index, text, about]).encode()
                 ).digest()
                 path = (*_name_owners(scope), str(uuid.UUID(bytes=key[:16], version=4)))
-                writes.append(_build_memory(path, text, about))
+                writes.append(_build_memory(path, text, about, **times))
             added = self._records.append(writes)
         results = []
         for write, memory in zip(writes, added or (), strict=True):
@@ -169,10 +299,14 @@ class Mem0Memory:
         self,
         query: str,
         *,
-        top_k: Count = 20,
+        top_k: int = 20,
         filters: dict[str, Any] | None = None,
         threshold: Annotated[float, AnyNumber] | None = None,
+        rerank: bool = False,
+        explain: bool = False,
+        reference_date: str | float | datetime | None = None,
         show_expired: bool = False,
+        **kwargs: Any,
     ) -> dict[str, Any]:
         """Return the memories that the active pack ranks highest, with scores.
 
@@ -185,9 +319,17 @@ class Mem0Memory:
         filters
             A user, agent or run, and optionally metadata with mem0's operators.
         threshold
-            Minimum score of a result.
+            Minimum score of a result, from 0 to 1.
+        rerank
+            Without effect: the pack has ranked the results already.
+        explain
+            Whether each result has ``score_details``, the terms of its score by name.
+        reference_date
+            The time of the search. Default: now.
         show_expired
             Include memories after their expiration date.
+        **kwargs
+            Refused: owners belong into ``filters``.
 
         Returns
         -------
@@ -199,24 +341,36 @@ class Mem0Memory:
         InputError
             If the filters name no owner, or an unknown operator.
         """
-        selected = self._select(filters, show_expired=True)
-        candidates = selected if show_expired else self._unexpired(selected)
-        scope = _name_owners(filters or {})
-        if len(candidates) == len(selected) and len(scope) == len(filters or {}):
+        _refuse_keywords(kwargs, "search")
+        if threshold is not None and not 0 <= threshold <= 1:
+            raise InputError(
+                f"Invalid threshold: {threshold}. Must be between 0 and 1 (inclusive)."
+            )
+        _check_top_k(top_k)
+        if is_blank(query):
+            raise InputError("Invalid query: cannot be empty or whitespace-only.")
+        at = None if reference_date is None else _read_time(reference_date, "reference_date")
+        conditions = _check_filters(filters)
+        if set(conditions) <= set(_list_owners(conditions)):
+            # Columns select faster than Python, which would read each memory.
             where = self._records.select_below(())
-            for owner in scope:
+            for owner in _name_owners(conditions):
                 where &= pl.col("ref").str.contains(f",{json.dumps(owner)},", literal=True)
+            if not show_expired:
+                expires = pl.col("context").str.json_path_match("$.expiration_date")
+                where &= expires.is_null() | (expires >= self._today())
         else:
-            where = self._records.select_records(candidates)
-        results = self._records.recall(query, top_k, where) if candidates else []
-        above_threshold = [
-            (record, score) for record, score in results if threshold is None or score >= threshold
-        ]
-        return {
-            "results": [
-                {**_format_memory(record), "score": score} for record, score in above_threshold
-            ]
-        }
+            where = self._records.select_where(*self._build_tests(conditions, show_expired))
+        results = self._records.recall(query.strip(), top_k, where, at=at)
+        hits, items = self._records.hits, []
+        for record, score in results:
+            item = {**_format_memory(record), "score": score}
+            if explain and hits is not None:
+                parts = hits.explain(record.id).parts
+                item["score_details"] = {name: value for _, name, value in parts if value}
+            if threshold is None or score >= threshold:
+                items.append(item)
+        return {"results": items}
 
     @checked
     def get(self, memory_id: str) -> dict[str, Any] | None:
@@ -241,8 +395,9 @@ class Mem0Memory:
         self,
         *,
         filters: dict[str, Any] | None = None,
-        top_k: Count = 20,
+        top_k: int = 20,
         show_expired: bool = False,
+        **kwargs: Any,
     ) -> dict[str, Any]:
         """Return memories of a user, agent or run, oldest first.
 
@@ -254,6 +409,8 @@ class Mem0Memory:
             Maximum number of memories.
         show_expired
             Include memories after their expiration date.
+        **kwargs
+            Refused: owners belong into ``filters``.
 
         Returns
         -------
@@ -265,11 +422,12 @@ class Mem0Memory:
         InputError
             If the filters name no owner, or an unknown operator.
         """
-        return {
-            "results": [
-                _format_memory(record) for record in self._select(filters, show_expired)[:top_k]
-            ]
-        }
+        _refuse_keywords(kwargs, "get_all")
+        _check_top_k(top_k)
+        selected = self._records.select(
+            *self._build_tests(_check_filters(filters), show_expired), top_k
+        )
+        return {"results": [_format_memory(record) for record in selected]}
 
     @checked
     def update(
@@ -278,6 +436,7 @@ class Mem0Memory:
         text: str | None = None,
         metadata: dict[str, Any] | None = None,
         expiration_date: str | date | None = _UNCHANGED,
+        data: str | None = None,
     ) -> dict[str, str]:
         """Change text, metadata or expiration date of a memory.
 
@@ -291,6 +450,8 @@ class Mem0Memory:
             Values to change, by name.
         expiration_date
             The new date; None removes it. Default: unchanged.
+        data
+            Deprecated name of ``text``.
 
         Returns
         -------
@@ -299,9 +460,14 @@ class Mem0Memory:
 
         Raises
         ------
-        UnknownName
-            If there is no such memory.
+        InputError
+            If there is no such memory, or nothing to change.
         """
+        if data is not None:
+            _logger.warning("The argument `data` of update() is deprecated. Use `text` instead.")
+            text = data if text is None else text
+        if text is None and metadata is None and expiration_date == _UNCHANGED:
+            raise InputError("At least one of text, metadata, or expiration_date must be provided.")
         with self._records.lock:
             record = self._get_existing(memory_id)
             about = _read_metadata(record)
@@ -334,7 +500,7 @@ class Mem0Memory:
 
         Raises
         ------
-        UnknownName
+        InputError
             If there is no such memory.
         """
         with self._records.lock:
@@ -343,7 +509,7 @@ class Mem0Memory:
 
     @checked
     def delete_all(
-        self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
+        self, user_id: Any = None, agent_id: Any = None, run_id: Any = None
     ) -> dict[str, str]:
         """Delete the memories of a user, agent or run.
 
@@ -365,8 +531,13 @@ class Mem0Memory:
             If no owner is given.
         """
         scope = _build_scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
+        if not scope:
+            raise InputError(
+                "At least one filter is required to delete all memories. If you want to delete all memories, use the "
+                "`reset()` method."
+            )
         with self._records.lock:
-            self._records.delete(self._select(scope, show_expired=True))
+            self._records.delete(self._records.select(*self._build_tests(scope, show_expired=True)))
         return {"message": "Memories deleted successfully!"}
 
     @checked
@@ -397,56 +568,192 @@ class Mem0Memory:
         return rows
 
     def _get_existing(self, memory_id: str) -> Record:
-        """Return the record with an id, or raise UnknownName if there is none."""
+        """Return the record with an id, or raise InputError if there is none."""
         path = self._records.find_path(memory_id)
         record = None if path is None else self._records.get(path)
         if record is None:
-            raise UnknownName(
-                "memory", memory_id, [recent.path[-1] for recent in self._records.get_below()[-5:]]
+            raise InputError(
+                f"Memory with id {memory_id} not found. Take an id that add, search or get_all returned."
             )
         return record
 
-    def _select(self, filters: Mapping[str, Any] | None, show_expired: bool) -> list[Record]:
-        """Return the records that filters select, with expired ones if ``show_expired``."""
-        conditions = dict(filters or {})
-        encode_value(conditions, "filters")
-        if not any(name in _SCOPES for name in _list_required(conditions)):
-            raise InputError(f"filters must name at least one of {', '.join(_SCOPES)}.")
-        selected = []
-        for record in self._records.get_below():
-            about = _read_metadata(record)
-            if _is_selected({**about["metadata"], **about}, conditions):
-                selected.append(record)
-        return selected if show_expired else self._unexpired(selected)
+    def _build_tests(
+        self, conditions: Mapping[str, Any], show_expired: bool
+    ) -> tuple[Callable[[str], bool], Callable[[str | None], bool]]:
+        """Return functions that say whether conditions accept the ref and the value of a record."""
+        owners = [f",{json.dumps(owner)}," for owner in _name_owners(conditions)]
+        today = "" if show_expired else self._today()
 
-    def _unexpired(self, records: list[Record]) -> list[Record]:
-        """Return the records whose expiration date has not passed."""
-        today = from_micros(self._records.lab.io.store.clock()).date().isoformat()
-        return [
-            record
-            for record in records
-            if (_read_metadata(record).get("expiration_date") or today) >= today
-        ]
+        def is_wanted(value: str | None) -> bool:
+            """Return whether owners, metadata and expiration date of a memory satisfy the conditions."""
+            about: dict[str, Any] = decode_value(value or '{"metadata": {}}')
+            return (about.get("expiration_date") or today) >= today and _is_selected(
+                {**about["metadata"], **about}, conditions
+            )
+
+        return lambda ref: all(owner in ref for owner in owners), is_wanted
+
+    def _today(self) -> str:
+        """Return the day of the lab's clock, as YYYY-MM-DD."""
+        return from_micros(self._records.lab.io.store.clock()).date().isoformat()
 
 
-def _build_scope(**ids: str | None) -> dict[str, Any]:
-    """Return the owners of a memory; InputError if there are none or one is invalid."""
-    scope: dict[str, Any] = {}
-    for name, value in ids.items():
-        if value is not None:
-            if not value.strip() or any(character.isspace() for character in value.strip()):
-                raise InputError(
-                    f"{name} must be a name without spaces, not {describe_value(value)}."
-                )
-            scope[name] = value.strip()
-    if not scope:
-        raise InputError(f"Give at least one of {', '.join(_SCOPES)}, the owner of the memory.")
-    return scope
+_Answer = TypeVar("_Answer")
+
+
+def _in_thread(method: Callable[..., _Answer]) -> Callable[..., Coroutine[Any, Any, _Answer]]:
+    """Return a coroutine function that calls a method of the memory in a thread."""
+
+    @functools.wraps(method)
+    async def call(self: AsyncMem0Memory, *args: Any, **kwargs: Any) -> _Answer:
+        return await asyncio.to_thread(method, self.memory, *args, **kwargs)
+
+    return call
+
+
+class AsyncMem0Memory:
+    """The methods of ``Mem0Memory`` as coroutines, like mem0's ``AsyncMemory``.
+
+    ``agent_framework_mem0.Mem0ContextProvider`` takes it as ``mem0_client``.
+
+    Parameters
+    ----------
+    lab
+        The lab that stores the memories.
+    name
+        Name that separates these memories from others in the lab.
+    project
+        Project of each memory; searches are limited to it.
+
+    Examples
+    --------
+    >>> import asyncio, memlab
+    >>> from memlab.io.adapters.mem0 import AsyncMem0Memory
+    >>> memory = AsyncMem0Memory(memlab.open())
+    >>> asyncio.run(memory.get_all(filters={"user_id": "ada"}))
+    {'results': []}
+    """
+
+    def __init__(self, lab: Lab, *, name: str = "mem0", project: str | None = None) -> None:
+        self.memory = Mem0Memory(lab, name=name, project=project)
+
+    @classmethod
+    def from_config(cls, config_dict: dict[str, Any]) -> Self:
+        """Open a lab as a configuration of mem0 says; ``close`` closes it.
+
+        Parameters
+        ----------
+        config_dict
+            As for ``Mem0Memory.from_config``.
+
+        Returns
+        -------
+        AsyncMem0Memory
+            The memory.
+        """
+        memory = cls.__new__(cls)
+        memory.memory = Mem0Memory.from_config(config_dict)
+        return memory
+
+    @property
+    def hits(self) -> Hits | None:
+        """The hits of the last search, or None."""
+        return self.memory.hits
+
+    def close(self) -> None:
+        """Close the lab if ``from_config`` opened it."""
+        self.memory.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.memory.close)
+
+    add = _in_thread(Mem0Memory.add)
+    search = _in_thread(Mem0Memory.search)
+    get = _in_thread(Mem0Memory.get)
+    get_all = _in_thread(Mem0Memory.get_all)
+    update = _in_thread(Mem0Memory.update)
+    delete = _in_thread(Mem0Memory.delete)
+    delete_all = _in_thread(Mem0Memory.delete_all)
+    history = _in_thread(Mem0Memory.history)
+    reset = _in_thread(Mem0Memory.reset)
+    chat = _in_thread(Mem0Memory.chat)
+
+
+# -- arguments ------------------------------------------------------------------------------------------------------
+
+
+def _build_scope(**ids: Any) -> dict[str, Any]:
+    """Return the owners that are not None as texts; InputError if one is invalid."""
+    return {name: _check_owner(value, name) for name, value in ids.items() if value is not None}
+
+
+def _check_owner(value: Any, name: str) -> str:
+    """Return an owner as a text without spaces around it, as mem0 does."""
+    owner = str(value).strip()
+    if not owner:
+        raise InputError(
+            f"Invalid {name}: cannot be empty or whitespace-only. Provide a valid identifier."
+        )
+    if any(character.isspace() for character in owner):
+        raise InputError(
+            f"Invalid {name}: cannot contain whitespace. Provide a valid identifier without spaces."
+        )
+    return owner
+
+
+def _check_filters(filters: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return filters with checked owners, of which they must require one."""
+    conditions = dict(filters or {})
+    for name in _SCOPES:
+        if name in conditions and not isinstance(conditions[name], Mapping):
+            conditions[name] = _check_owner(conditions[name], name)
+    encode_value(conditions, "filters")
+    if not any(name in _SCOPES for name in _list_required(conditions)):
+        raise InputError(
+            f"filters must contain at least one of: {', '.join(_SCOPES)}. Example: filters={{'user_id': 'u1'}}"
+        )
+    return conditions
+
+
+def _check_top_k(top_k: int) -> None:
+    """Raise InputError for a negative number of results."""
+    if top_k < 0:
+        raise InputError(f"Invalid top_k: {top_k}. Must be a non-negative integer.")
+
+
+def _refuse_keywords(kwargs: Mapping[str, Any], method: str) -> None:
+    """Raise InputError for owners that are no filters, and for unknown arguments."""
+    owners = set(kwargs) & set(_SCOPES)
+    if owners:
+        raise InputError(
+            f"Top-level entity parameters {owners} are not supported in {method}(). "
+            "Use filters={'user_id': '...'} instead."
+        )
+    if kwargs:
+        raise InputError(f"{method}() has no argument {describe_value(next(iter(kwargs)))}.")
+
+
+def _read_time(value: str | float | datetime, name: str) -> When:
+    """Return a time that is a number of seconds since 1970, a text or a datetime."""
+    if isinstance(value, int | float):
+        try:
+            return datetime.fromtimestamp(value, UTC)
+        except (OverflowError, OSError, ValueError):
+            raise InputError(f"{name} must be a time, not {describe_value(value)}.") from None
+    return value
 
 
 def _name_owners(scope: Mapping[str, Any]) -> list[str]:
     """Return ``name=value`` for each user, agent or run id that a filter requires."""
-    return [f"{name}={scope[name]}" for name in _SCOPES if isinstance(scope.get(name), str)]
+    return [f"{name}={scope[name]}" for name in _list_owners(scope)]
+
+
+def _list_owners(scope: Mapping[str, Any]) -> list[str]:
+    """Return the names of the owners that a filter requires exactly, in the order of a path."""
+    return [name for name in _SCOPES if isinstance(scope.get(name), str) and scope[name] != "*"]
 
 
 def _read_messages(messages: Any) -> list[tuple[str, str | None, str]]:
@@ -499,17 +806,18 @@ def _format_day(value: Any) -> str:
         ) from None
 
 
-def _build_memory(path: Path, text: str, about: dict[str, Any]) -> Write:
+def _build_memory(path: Path, text: str, about: dict[str, Any], **fields: Any) -> Write:
     """Build the record to write for a memory of mem0."""
     user = about["role"] == "user"
     return build_write(
         path,
         text,
         encode_value(about, "the memory"),
-        kind="fact",
+        kind="procedure" if about.get("memory_type") == _PROCEDURAL else "fact",
         speaker=about.get("actor_id") or about["role"],
         session=about.get("run_id"),
         provenance="user-stated" if user else "inferred",
+        **fields,
     )
 
 

@@ -52,6 +52,7 @@ from memlab.subjects.extraction.extraction import Learned
 from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.facts.entities import Entity
 from memlab.subjects.facts.narrative import Narrative
+from memlab.subjects.identity import Identity
 from memlab.subjects.io.backups import Backup
 from memlab.subjects.io.checking import Checked
 from memlab.subjects.io.keeping import Thinning, Usage
@@ -193,6 +194,7 @@ class AsyncLab:
         at: When | None = None,
         again: bool = False,
         log: bool = True,
+        tokens: Callable[[str], float] | None = None,
     ) -> Context:
         """Build a prompt context for ``task`` within a token budget."""
     @overload
@@ -586,7 +588,7 @@ class AsyncLabUpkeep(_Live):
 class AsyncLabAgents(_Live):
     def __call__(
         self,
-        name: str,
+        name: str | Identity,
         *,
         project: str | None = None,
         session: str | None = None,
@@ -734,6 +736,7 @@ class AsyncAgent(_Live):
         at: When | None = None,
         again: bool = False,
         log: bool = True,
+        tokens: Callable[[str], float] | None = None,
     ) -> Context:
         """Build a prompt context for a task, as this agent; see ``lab.context``."""
     async def feedback(
@@ -983,9 +986,12 @@ class AsyncLabIndex(_Live):
         seed: Seed = 0,
         verify: bool = False,
         progress: bool = True,
+        compare: bool = False,
     ) -> IndexReport:
         """Compare the index with exact search, and measure the cost of both."""
-    async def rebuild(self, *, wait: bool = True) -> bool:
+    async def rebuild(
+        self, *, wait: bool = True, trees: Count | None = None, search_k: Count | None = None
+    ) -> bool:
         """Rebuild the nearest-neighbour index, even if there are few memories."""
     async def wait(self, timeout: Seconds | None = None) -> bool:
         """Wait until a running build has ended."""

@@ -9,7 +9,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from contextvars import copy_context
 from functools import partial
-from types import TracebackType
 from typing import Any
 
 from memlab.errors import LabError
@@ -133,16 +132,9 @@ class Path:
         )
         return self._wrap(value)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> Any:
+    async def __aexit__(self, *error: Any) -> Any:
         assert self._entered is not None
-        return await self._thread.run(
-            partial(self._entered.__exit__, kind, error, trace), ends=True
-        )
+        return await self._thread.run(partial(self._entered.__exit__, *error), ends=True)
 
 
 class Call(Path, Coroutine[Any, Any, Any]):

@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path as FilePath
-from types import TracebackType
 from typing import Annotated, Any, Self
 
 from memlab.errors import LabError
@@ -216,10 +215,5 @@ class AsyncLab:
             self._lab = await self._thread.run(self._open, undo=Lab.close)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: Any) -> None:
         await self.close()

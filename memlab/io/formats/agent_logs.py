@@ -33,7 +33,7 @@ __all__ = [
 
 
 def _list_objects(value: object) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a list; none of another value."""
+    """Yield the objects of a list; yield nothing for another value."""
     return (item for item in (value if isinstance(value, list) else ()) if isinstance(item, dict))
 
 

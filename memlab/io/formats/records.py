@@ -377,7 +377,7 @@ class _Records:
             ) from None
 
     def _skip_query(self, fields: dict[str, Any], location: str) -> None:
-        """Skip a logged query, which is exported for the person who asked it."""
+        """Skip a logged query: an export has it for the person who asked it, not for an import."""
 
     def _add_policies(self, fields: dict[str, Any], location: str) -> None:
         """Store the fields of the record of policies."""

@@ -185,7 +185,7 @@ class RecordedHits(list[Any]):
 
     @checked
     def feedback(self, item: Annotated[Any, AsGiven], reward: float) -> None:
-        """Record the reward of a result; the last one of a result counts.
+        """Record the reward of a result; the last reward of a result counts.
 
         Parameters
         ----------
@@ -433,7 +433,7 @@ class Recorder:
         if decision is not None:
             ids = read_search(self._journal(), decision)["tables"][1]["memory_id"]
             if str(item) not in ids:
-                raise UnknownName(f"result of search {decision}", str(item), ids)
+                raise UnknownName(f"result of search {decision}", str(item), None)
         self._write_rewards(decision, [(str(item), float(reward), None)], "user")
 
     def _write_rewards(

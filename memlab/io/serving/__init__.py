@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
-from memlab.errors import InputError, require_extra
+from memlab.errors import InputError, MemlabError, require_extra
 from memlab.io.serving._connection import SHORTEST_TOKEN, Client, check_token, read_clients
 from memlab.io.serving._connection import describe_error as describe_error  # for tests
 from memlab.io.serving._connection import restore_error as restore_error  # for tests
@@ -96,6 +98,20 @@ def lab_server(
     return build_server(lambda _: connection, can_write=connection.can_write)
 
 
+def _warm_up(lab: Lab) -> None:
+    """Load the embedder and what a recall needs in a thread, while the client initializes.
+
+    Otherwise the first call of a model waits for it.
+    """
+
+    def recall() -> None:
+        """Recall without a log; an error is raised again by the first call that needs the embedder."""
+        with suppress(MemlabError):
+            lab.recall("memory", log=False)
+
+    Thread(target=recall, name="memlab-warm-up", daemon=True).start()
+
+
 @checked
 def serve_stdio(
     lab: Lab,
@@ -128,6 +144,7 @@ def serve_stdio(
     server = lab_server(lab, project=project, viewer=viewer, session=session, role=role)
     from memlab.io.serving._server import run_stdio
 
+    _warm_up(lab)
     run_stdio(server)
 
 
@@ -201,6 +218,7 @@ def serve_http(
     folder = lab.io.path
     log = AuditLog(folder) if audit and folder is not None else None
     shared = common if clients is None else ""
+    _warm_up(lab)
     run_http(LabDoor(lab, accepted, log), host=host, port=port, tell=lambda url: tell(url, shared))
 
 

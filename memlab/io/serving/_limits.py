@@ -54,7 +54,7 @@ class _Connection(H11Protocol):
     """A connection that is closed if its request does not arrive in time, or if there are too many."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Add the connection, and close the one that has waited longest if there are too many."""
+        """Add the connection; if there are too many, close the connection that has waited longest."""
         super().connection_made(transport)
         self.waits_since = self.loop.time()
         if len(self.connections) > max_connections():

@@ -40,6 +40,7 @@ from memlab.errors import (
 )
 from memlab.io.serving._connection import NOTE, Client, Connection, describe_error
 from memlab.io.serving._limits import MAX_LINE, GuardedServer, Lines, configure
+from memlab.io.serving._prompts import PROMPTS, write_prompt
 from memlab.io.serving._resources import FIXED, NAMED, read_resource
 from memlab.io.serving.audit import list_ids
 from memlab.io.serving.forms import LONGEST_REQUEST, build_schema, describe_faults
@@ -53,8 +54,9 @@ __all__ = ["Door", "build_server", "run_http", "run_stdio"]
 # Instructions that a host shows to a model at the start of a session: when to call which tool.
 _INSTRUCTIONS = (
     "The long-term memory of an agent. Call `context` at the start of a task; `recall` before you answer about the user "
-    "or earlier work; `remember` when you learn something lasting or are corrected; `feedback` after an answer that "
-    f"used memories. {NOTE}"
+    "or earlier work; `about` when the user asks what you know; `remember` when you learn something lasting or are "
+    "corrected, and at the end of a session; `feedback` after an answer that used memories. If results are weak, "
+    f"probably no memory answers: do not guess. {NOTE}"
 )
 
 Context = ServerRequestContext[Any]
@@ -128,16 +130,44 @@ def build_server(find: Callable[[Context], Connection], *, can_write: bool) -> S
     ) -> types.ReadResourceResult:
         """Return the text of a resource, or raise an error of the protocol."""
         uri = str(params.uri)
-        try:
+        with _as_protocol_error({"uri": printable(uri[:200])}):
             text, mime = await _run_in_thread(_read_logged, find(context), uri)
-        except MemlabError as error:
-            code = types.INVALID_PARAMS if isinstance(error, InputError) else types.INTERNAL_ERROR
-            raise MCPError(
-                code=code, message=str(error), data={"uri": printable(uri[:200])}
-            ) from error
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=params.uri, text=text, mime_type=mime)]
         )
+
+    async def list_prompts(
+        _: Context, __: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        """Return the prompts that the client may use."""
+        return types.ListPromptsResult(
+            prompts=[
+                types.Prompt(
+                    name=prompt.name,
+                    description=prompt.description,
+                    arguments=[
+                        types.PromptArgument(
+                            name=prompt.argument,
+                            description=prompt.about,
+                            required=prompt.required,
+                        )
+                    ],
+                )
+                for prompt in PROMPTS
+                if can_write or not prompt.writes
+            ]
+        )
+
+    async def get_prompt(
+        context: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        """Return the message of a prompt, or raise an error of the protocol."""
+        with _as_protocol_error({"prompt": printable(params.name[:100])}):
+            text = await _run_in_thread(
+                _write_logged, find(context), params.name, params.arguments or {}
+            )
+        message = types.PromptMessage(role="user", content=_text(text))
+        return types.GetPromptResult(messages=[message])
 
     server: Server[Any] = Server(
         "memlab",
@@ -150,6 +180,8 @@ def build_server(find: Callable[[Context], Connection], *, can_write: bool) -> S
         on_list_resources=list_resources,
         on_list_resource_templates=list_templates,
         on_read_resource=answer_read,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
     )
     server.extensions[EXTENSION_ID] = {}
     return server
@@ -182,6 +214,25 @@ def _read_logged(connection: Connection, uri: str) -> tuple[str, str]:
         content = read_resource(connection, uri)
     connection.log(call, [int(name)] if kind == "memory" and name.isdecimal() else ())
     return content
+
+
+def _write_logged(connection: Connection, name: str, arguments: Mapping[str, str]) -> str:
+    """Write the message of a prompt and log the call."""
+    call = f"prompt {name[:100]}"
+    with _logging_errors(connection, call):
+        text = write_prompt(connection, name, arguments)
+    connection.log(call)
+    return text
+
+
+@contextmanager
+def _as_protocol_error(data: Mapping[str, str]) -> Iterator[None]:
+    """Raise an error of memlab as an error of the protocol, with ``data``."""
+    try:
+        yield
+    except MemlabError as error:
+        code = types.INVALID_PARAMS if isinstance(error, InputError) else types.INTERNAL_ERROR
+        raise MCPError(code=code, message=str(error), data=dict(data)) from error
 
 
 @contextmanager

@@ -11,17 +11,19 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from memlab.errors import did_you_mean
 from memlab.kernel.base.arguments import Parameter, Within, describe_parameters
 from memlab.kernel.base.printable import printable
-from memlab.kernel.schema import KINDS, MEMORY
+from memlab.kernel.schema import MEMORY
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.lab import Lab
 
 __all__ = [
     "LONGEST_REQUEST",
+    "AboutAnswer",
+    "AboutForm",
     "ContextAnswer",
     "ContextForm",
     "ContextMemory",
@@ -30,12 +32,14 @@ __all__ = [
     "FeedbackForm",
     "ForgetAnswer",
     "ForgetForm",
+    "LearnedMemory",
     "LoggedFeedback",
     "MemoryAnswer",
     "RecallAnswer",
     "RecallForm",
     "RememberAnswer",
     "RememberForm",
+    "Subject",
     "build_schema",
     "describe_faults",
 ]
@@ -46,10 +50,11 @@ LONGEST_REQUEST = 4 << 20
 # Maximum faults in one message: enough to correct a call at once. A list of 100 would fill the
 # window of a model.
 _MAX_FAULTS = 5
-# Turns come from transcripts and summaries from consolidation; a model writes neither.
-_KINDS = ", ".join(kind for kind in KINDS if kind not in ("turn", "summary"))
-# Ids are 64-bit integers in a lab; 2**62 keeps sums of two within the range.
-_Id = Annotated[int, Field(ge=1, le=1 << 62)]
+# The kinds that a model needs; the lab accepts all others too, and names them if a kind is wrong.
+_KINDS = "fact, preference, personal, goal, decision, convention, procedure, gotcha, negative, correction"
+_Id = Annotated[int, Field(ge=1)]
+# Messages of a day of work; a request has at most LONGEST_REQUEST bytes.
+_MAX_MESSAGES = 20_000
 # 100 items are more than a recall shows, and bound the work of one call.
 _Ids = Annotated[list[_Id], Field(max_length=100)]
 _Words = Annotated[list[str], Field(max_length=100)]
@@ -115,14 +120,24 @@ class RememberForm(_Form):
     ]
     kind: Annotated[str | None, _remember("kind", f"One of: {_KINDS}. Default: fact.")]
     tags: Annotated[_Words, _remember("tags")]
-    files: Annotated[_Words, _remember("files")]
-    triggers: Annotated[_Words, _remember("triggers")]
-    importance: Annotated[float | None, _remember("importance")]
-    project: Annotated[str | None, _remember("project")]
-    session: Annotated[str | None, _remember("session")]
+    files: Annotated[_Words, _remember("files", "Paths that it is about.")]
+    triggers: Annotated[_Words, _remember("triggers", "Phrases of queries that must find it.")]
+    importance: Annotated[
+        float | None, _remember("importance", "From 0 (trivial) to 1 (essential).")
+    ]
+    project: Annotated[str | None, _remember("project", "Its project; none means all.")]
+    session: Annotated[str | None, _remember("session", "The session it comes from.")]
     replaces: Annotated[
-        _Id | None, Field(description="Id of a wrong or outdated memory that this text replaces.")
+        _Id | None, Field(description="Id of a wrong memory that this text replaces.")
     ] = None
+    transcript: Annotated[
+        list[dict[str, Any]],
+        Field(
+            max_length=_MAX_MESSAGES,
+            description="At the end of a session: its messages, each {role, content}. Their lessons are "
+            "stored too.",
+        ),
+    ] = []
 
 
 class RecallForm(_Form):
@@ -137,12 +152,23 @@ class RecallForm(_Form):
     again: Annotated[bool, _recall("again")] = False
 
 
+class AboutForm(_Form):
+    """Arguments of the tool ``about``."""
+
+    subject: Annotated[
+        str | None,
+        Field(
+            max_length=1_000,
+            description='A name, or "user" for the user. Default: list all subjects.',
+        ),
+    ] = None
+    project: Annotated[str | None, _recall("project")]
+
+
 class ForgetForm(_Form):
     """Arguments of the tool ``forget``."""
 
-    memories: Annotated[
-        _Ids, Field(min_length=1, description="Memory ids from remember, recall or context.")
-    ]
+    memories: Annotated[_Ids, Field(min_length=1, description="Ids of memories.")]
 
 
 class FeedbackForm(_Form):
@@ -153,15 +179,15 @@ class FeedbackForm(_Form):
     ]
     answer: Annotated[
         str | None,
-        Field(description="Your answer; memlab infers which memories it used."),
+        Field(description="Your answer; it tells which memories you used."),
     ] = None
     reply: Annotated[
         str | None,
-        Field(description="The user's reply to that answer; it may correct the answer."),
+        Field(description="The user's reply to that answer."),
     ] = None
     memories: Annotated[
         _Ids,
-        Field(description="Ids of the memories to judge. Default: all results of the recall."),
+        Field(description="Ids to judge. Default: all results of the recall."),
     ] = []
     outcome: Annotated[
         Literal["success", "fail"] | None,
@@ -208,8 +234,8 @@ class MemoryAnswer(_Answer):
     id: int
     text: str
     kind: str
-    created: str
-    score: float
+    created: AwareDatetime
+    score: float = 0.0
     status: str | None = None
     ref: Annotated[str | None, Field(description="The caller's own identifier.")] = None
     project: str | None = None
@@ -228,7 +254,7 @@ class MemoryAnswer(_Answer):
             id=memory.id,
             text=memory.text,
             kind=memory.kind,
-            created=f"{memory.created:%Y-%m-%d %H:%M} UTC",
+            created=memory.created,
             score=round(score, 4),
             status=None if memory.status == "active" else memory.status,
             ref=memory.ref,
@@ -237,6 +263,13 @@ class MemoryAnswer(_Answer):
             tags=memory.tags,
             probe=probe,
         )
+
+
+class LearnedMemory(_Answer):
+    """One memory that was learned from a transcript."""
+
+    id: int
+    text: str
 
 
 class RememberAnswer(_Answer):
@@ -255,6 +288,9 @@ class RememberAnswer(_Answer):
         tuple[str, ...],
         Field(description="What a correction rebuilt or dropped besides the text."),
     ] = ()
+    learned: Annotated[
+        tuple[LearnedMemory, ...], Field(description="Memories from the transcript.")
+    ] = ()
 
 
 class RecallAnswer(_Answer):
@@ -263,8 +299,10 @@ class RecallAnswer(_Answer):
     recall: Annotated[
         int | None, Field(description="Number of the recall, for feedback; null if not logged.")
     ]
-    note: str
     memories: tuple[MemoryAnswer, ...]
+    weak: Annotated[bool, Field(description="Whether probably no memory answers the query.")] = (
+        False
+    )
     known: Annotated[
         float | None, Field(description="Probability that the memories contain the answer.")
     ] = None
@@ -279,6 +317,23 @@ class RecallAnswer(_Answer):
         tuple[int, ...],
         Field(description="Ids of memories omitted because this session already returned them."),
     ] = ()
+
+
+class Subject(_Answer):
+    """A subject of the lab, and the number of memories that name it."""
+
+    name: str
+    memories: int
+
+
+class AboutAnswer(_Answer):
+    """Answer of the tool ``about``."""
+
+    subject: str | None = None
+    profile: Annotated[str, Field(description="Current facts in prose.")] = ""
+    memories: Annotated[tuple[MemoryAnswer, ...], Field(description="Newest first.")] = ()
+    total: Annotated[int, Field(description="Memories about the subject, or subjects.")] = 0
+    subjects: tuple[Subject, ...] = ()
 
 
 class ForgetAnswer(_Answer):
@@ -310,6 +365,7 @@ class ContextAnswer(_Answer):
         str, Field(description="Memories for the prompt, marked as data; empty if there are none.")
     ]
     tokens: int
+    weak: Annotated[bool, Field(description="Whether probably no memory answers the task.")] = False
     memories: Annotated[tuple[ContextMemory, ...], Field(description="In the order of the text.")]
     left_out: Annotated[
         int, Field(description="Number of memories that did not fit or were not needed.")
@@ -368,6 +424,10 @@ def _compact_schema(node: Any, definitions: dict[str, Any]) -> Any:
         return node
     if "$ref" in node:
         return _compact_schema(definitions[node["$ref"].rpartition("/")[2]], definitions)
+    # dictionaries of any keys are the default
+    node = {
+        key: value for key, value in node.items() if (key, value) != ("additionalProperties", True)
+    }
     dropped = ("title", "description") if "properties" in node else ("title",)
     compact = {
         key: _compact_schema(value, definitions)

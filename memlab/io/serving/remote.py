@@ -21,6 +21,8 @@ from memlab.errors import InputError, LabUnavailable, MemlabError, ModelError, N
 from memlab.io.serving._connection import check_token, count_memories, restore_error
 from memlab.io.serving.forms import (
     LONGEST_REQUEST,
+    AboutAnswer,
+    AboutForm,
     ContextAnswer,
     ContextForm,
     FeedbackAnswer,
@@ -37,6 +39,7 @@ from memlab.io.serving.forms import (
 from memlab.kernel.base.arguments import checked, get_item
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
+from memlab.kernel.recall import WEAK
 from memlab.subjects.loopback import is_loopback
 from memlab.subjects.models import Reply, Unreached, post
 
@@ -102,7 +105,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
 
     Examples
     --------
-    >>> hits = RemoteHits("tea?", RecallAnswer(recall=7, note="", memories=()))
+    >>> hits = RemoteHits("tea?", RecallAnswer(recall=7, memories=()))
     >>> hits
     0 memories for 'tea?', recall 7
     """
@@ -121,8 +124,13 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
         return self.answer.known
 
     @property
+    def weak(self) -> bool:
+        """Whether probably no memory answers the query; see ``lab.recall(...).weak``."""
+        return self.answer.weak
+
+    @property
     def confidence(self) -> str:
-        """The probability of an answer as a phrase, or why there is none."""
+        """The probability of an answer as a phrase, or the reason why it is unknown."""
         return self.answer.confidence
 
     @property
@@ -151,6 +159,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
         schema: dict[str, Any] = dict.fromkeys(MemoryAnswer.model_fields, pl.String)
         schema |= {
             "id": pl.Int64,
+            "created": pl.Datetime("us", "UTC"),
             "score": pl.Float64,
             "tags": pl.List(pl.String),
             "probe": pl.Boolean,
@@ -184,7 +193,9 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
     def _caption(self) -> str:
         """The heading of the table of hits."""
         number = "not logged" if self.recall is None else f"recall {self.recall}"
-        return f"{count_memories(len(self))} for {clip(self.query, 70)!r}, {number}{f'; {self.off}' if self.off else ''}"
+        notes = [self.off or "", f"weak: {WEAK}" * self.weak]
+        text = f"{count_memories(len(self))} for {clip(self.query, 70)!r}, {number}"
+        return "; ".join([text, *filter(None, notes)])
 
     def __repr__(self) -> str:
         lines = [f"{hit.score:7.4f}  #{hit.id:<6} {clip(hit.text, 84)}" for hit in self]
@@ -273,7 +284,8 @@ class RemoteLab:
         text
             One statement in full sentences, clear without context.
         **options
-            Other arguments of the tool ``remember``, such as ``kind``, ``tags``, ``project`` and ``replaces``.
+            Other arguments of the tool ``remember``, such as ``kind``, ``tags``, ``project``,
+            ``replaces`` and ``transcript``.
 
         Returns
         -------
@@ -413,6 +425,35 @@ class RemoteLab:
         148
         """
         return self._call("context", ContextForm, ContextAnswer, {"task": task, **options})
+
+    @_add_options(AboutForm)
+    @checked
+    def about(self, subject: str | None = None, **options: Any) -> AboutAnswer:
+        """List what is known about a subject, or the subjects.
+
+        Parameters
+        ----------
+        subject
+            A name, or "user" for the user. Default: list all subjects.
+        **options
+            Other arguments of the tool ``about``: ``project``.
+
+        Returns
+        -------
+        AboutAnswer
+            Current facts as prose and the newest memories, or the subjects with their numbers of memories.
+
+        Raises
+        ------
+        LabUnavailable
+            If the server does not answer.
+
+        Examples
+        --------
+        >>> lab.about("user").memories[0].text  # doctest: +SKIP
+        'The user prefers tabs'
+        """
+        return self._call("about", AboutForm, AboutAnswer, {"subject": subject, **options})
 
     def _call(
         self, tool: str, form: type[BaseModel], answer: type[_A], options: dict[str, Any]

@@ -4,7 +4,15 @@ The package is independent of memories and labs. Its tables are in ``english.tom
 statements, in ``signs.toml``. ``memlab.subjects.reading`` interprets sentences with the same tables.
 """
 
-from memlab.kernel.english._statements import SAYS, Asked, Restated, Signs, restated, signs_of
+from memlab.kernel.english._statements import (
+    SAYS,
+    Asked,
+    Restated,
+    Signs,
+    asks_for_fact,
+    restated,
+    signs_of,
+)
 from memlab.kernel.english._stop_words import STOP_WORDS
 from memlab.kernel.english._words import (
     NUMBER_WORDS,
@@ -35,6 +43,7 @@ __all__ = [
     "Shape",
     "Signs",
     "Token",
+    "asks_for_fact",
     "first_of",
     "holds",
     "lexicon",

@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memlab.kernel.english._stop_words import STOP_WORDS
-from memlab.kernel.english._words import word_pattern
+from memlab.kernel.english._words import padded, word_pattern, words_of
 
-__all__ = ["SAYS", "Asked", "Restated", "Signs", "restated", "signs_of"]
+__all__ = ["SAYS", "Asked", "Restated", "Signs", "asks_for_fact", "restated", "signs_of"]
 
 
 # Some words are signs of a time, a number or a speaker in a text, or of the subject of a question.
@@ -76,6 +76,7 @@ class Signs:
     now: re.Pattern[str]
     past: re.Pattern[str]
     over_time: re.Pattern[str]
+    advice: re.Pattern[str]
 
     def of(self, word: str) -> int:
         """Return the bits of the features of `SAYS` that a lower-case word is a sign of.
@@ -122,11 +123,35 @@ def signs_of(language: str | None) -> Signs:
         patterns += [f" {re.escape(phrase)} " for phrase in tables.get(name, ())]
         return re.compile("|".join(patterns) or r"(?!)")
 
-    query_tables = ("asks-how-many", "asks-you", "asks-now", "asks-past", "asks-over-time")
+    query_tables = (
+        "asks-how-many",
+        "asks-you",
+        "asks-now",
+        "asks-past",
+        "asks-over-time",
+        "asks-advice",
+    )
     words = {name: frozenset(tables.get(name, ())) for name in _TABLES}
     words["begins"] = words["numbers"] | words["months"] | words["days"]
     words["unsaid"] = words["denials"] | words["light"]
     return Signs(bits, words, phrases("asks-when", "asks-when-first"), *map(phrases, query_tables))
+
+
+def asks_for_fact(query: str, language: str) -> bool:
+    """Return whether a query in a language asks for a fact instead of advice.
+
+    The language of the query is the one that has most of its stop words. The result is False if that is not
+    ``language``, and for languages without tables.
+
+    >>> asks_for_fact("Where does Ana live?", "english"), asks_for_fact("Wo wohnt die Ana?", "english")
+    (True, False)
+    >>> asks_for_fact("Can you recommend a restaurant?", "english")
+    False
+    """
+    signs, words = signs_of(language), words_of(query)
+    counts = {name: sum(map(listed.__contains__, words)) for name, listed in STOP_WORDS.items()}
+    spoken = 0 < counts.get(language, 0) == max(counts.values())
+    return spoken and bool(signs.bits) and signs.advice.search(padded(words)) is None
 
 
 _LONGEST = 20_000

@@ -38,7 +38,7 @@ from memlab.kernel.index._neighbours import Neighbours, build_from_spool, sweep
 from memlab.kernel.index._postings import Query, TermHits, Words, segment_of
 from memlab.kernel.index._report import IndexReport, report, wilson
 from memlab.kernel.index._tokens import LANGUAGES, Tokens, passages_of, words_of
-from memlab.kernel.index._vectors import BLOCK, EXACT_UP_TO, Approximate, Vectors, View
+from memlab.kernel.index._vectors import BLOCK, EXACT_UP_TO, Approximate, Vectors, View, scanner
 
 __all__ = [
     "BLOCK",
@@ -80,6 +80,7 @@ __all__ = [
     "products",
     "products_below",
     "report",
+    "scanner",
     "search_k",
     "segment_of",
     "sweep",

@@ -162,10 +162,10 @@ def search_k(rows: int) -> int:
 class Forest:
     """An index file of Annoy: a memory-mapped forest of random splits."""
 
-    def __init__(self, path: Path, dim: int, rows: int) -> None:
+    def __init__(self, path: Path, dim: int, rows: int, settings: Mapping[str, int]) -> None:
         self._index = _new_index(dim)
         self._index.load(str(path))
-        self._rows, self._search_k = rows, search_k(rows)
+        self._rows, self._search_k = rows, settings.get("search_k") or search_k(rows)
 
     def near(self, point: NDArray[np.float32], n: int, effort: float) -> NDArray[np.int64]:
         """Return about four times ``n`` rows near ``point``, to be scored exactly later."""
@@ -214,7 +214,7 @@ ANNOY = Kind(
     "annoy",
     _read_settings,
     _build,
-    lambda path, dim, rows, settings: Forest(path, dim, rows),
+    Forest,
 )
 
 
@@ -363,10 +363,18 @@ class Base:
         return {**self.header.settings, **self._opened.settings(), "dimensions": self.header.kept}
 
 
-def build_base(vectors: Vectors, folder: Path, kind: Kind, *, seconds: Callable[[], float]) -> Path:
+def build_base(
+    vectors: Vectors,
+    folder: Path,
+    kind: Kind,
+    *,
+    seconds: Callable[[], float],
+    chosen: Mapping[str, int] | None = None,
+) -> Path:
     """Build an index of vectors and publish it in ``folder``; return its path.
 
-    The number of vectors must be a multiple of 4,096. ``seconds`` returns the time since the build began.
+    The number of vectors must be a multiple of 4,096. ``seconds`` returns the time since the build began. ``chosen``
+    are settings that replace those of the kind.
     """
     rows = len(vectors)
     digest = vectors.digest(rows)
@@ -375,7 +383,7 @@ def build_base(vectors: Vectors, folder: Path, kind: Kind, *, seconds: Callable[
         folder / f"{kind.name}-{rows:012d}-{digest[:12]}.index",
     )
     projection = Projection.of(vectors)
-    settings = dict(kind.settings(rows))
+    settings = {**kind.settings(rows), **(chosen or {})}
     kind.build(_project_blocks(vectors, projection), projection.kept, rows, settings, draft)
     # A full disk may truncate a file without an error, so the draft is searched once before it is published.
     kind.open(draft, projection.kept, rows, settings).near(

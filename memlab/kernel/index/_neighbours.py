@@ -12,6 +12,7 @@ exactly.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -72,8 +73,15 @@ class Build:
     The thread acquires the lock, writes the vectors, starts the builder and waits for it.
     """
 
-    def __init__(self, folder: Path, kind: str, vectors: Vectors, rows: int) -> None:
-        self.folder, self.kind, self.rows = folder, kind, rows
+    def __init__(
+        self,
+        folder: Path,
+        kind: str,
+        vectors: Vectors,
+        rows: int,
+        chosen: Mapping[str, int] | None = None,
+    ) -> None:
+        self.folder, self.kind, self.rows, self.chosen = folder, kind, rows, chosen or {}
         self.busy = False
         self.failure: str | None = None
         self.started, self.ended = threading.Event(), threading.Event()
@@ -128,7 +136,8 @@ class Build:
         self._prefix.spool(spool)
         if self._stopped:
             return
-        arguments = [str(self.folder), self.kind, str(self.rows), digest, str(spool)]
+        settings = json.dumps(dict(self.chosen))
+        arguments = [str(self.folder), self.kind, str(self.rows), digest, str(spool), settings]
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _BUILDER, *arguments],
             stdin=subprocess.DEVNULL,
@@ -231,6 +240,8 @@ class Neighbours:
         self._folder = None if folder is None else Path(folder)
         self._temporary = folder is None
         self._vectors = vectors
+        self.chosen: Mapping[str, int] | None = None
+        """Settings of the next index, such as trees, or None for those of the index in use."""
         self._base: Base | None = None
         self._last_stamp: int | None = None
         self._rows_of_later_base: int | None = None
@@ -503,14 +514,17 @@ class Neighbours:
     # -- building ---------------------------------------------------------------------------------------------
 
     def _covers(self, rows: int) -> bool:
-        """Return whether the index in use has at least ``rows`` rows."""
-        return self._base is not None and len(self._base) >= rows
+        """Return whether the index in use has at least ``rows`` rows and the chosen settings."""
+        if self._base is None or len(self._base) < rows:
+            return False
+        built = self._base.header.settings
+        return self.chosen is None or self.chosen.items() <= built.items()
 
     @property
     def is_due(self) -> bool:
         """Whether enough rows are outside the index in use to build a new one."""
         count = len(self._vectors)
-        if count <= self._vectors.exact_up_to or self._build is not None:
+        if count <= self._vectors.searched_up_to or self._build is not None:
             return False
         if self._checking is not None and self._checking.is_alive():
             return False
@@ -530,7 +544,17 @@ class Neighbours:
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="memlab-neighbours-", dir=self._parent))
             weakref.finalize(self, shutil.rmtree, self._folder, True)
-        self._build = Build(self._folder, self.kind.name, self._vectors, rows)
+        self._build = Build(self._folder, self.kind.name, self._vectors, rows, self._chosen())
+
+    def _chosen(self) -> Mapping[str, int]:
+        """Return the settings that a caller chose for the next index or for the one in use."""
+        chosen = dict(self.chosen or {})
+        if self._base is not None:
+            header = self._base.header
+            usual = self.kind.settings(header.rows)
+            built = {name for name, value in header.settings.items() if usual.get(name) != value}
+            chosen = {name: header.settings[name] for name in built} | chosen
+        return chosen
 
     def _reap(self) -> None:
         """Record the result of a build that has ended."""
@@ -609,7 +633,9 @@ def _take_lock(lock: int, folder: Path, deadline: float) -> None:
 # lasts exactly as long as the process. The vectors that it reads must have the requested digest.
 
 
-def build_from_spool(folder: str, kind: str, rows: str, digest: str, spool: str) -> None:
+def build_from_spool(
+    folder: str, kind: str, rows: str, digest: str, spool: str, chosen: str = "{}"
+) -> None:
     """Build an index from the vectors in the file ``spool``, and remove older indexes."""
     started = time.monotonic()
     load_installed()
@@ -621,7 +647,11 @@ def build_from_spool(folder: str, kind: str, rows: str, digest: str, spool: str)
             "The vectors for the builder of the index do not match their digest: their file is damaged. Build again."
         )
     path = build_base(
-        vectors, Path(folder), KINDS[kind], seconds=lambda: time.monotonic() - started
+        vectors,
+        Path(folder),
+        KINDS[kind],
+        seconds=lambda: time.monotonic() - started,
+        chosen=json.loads(chosen),
     )
     _remove_replaced(path, KINDS[kind], len(vectors))
 

@@ -55,6 +55,9 @@ class IndexReport(Displayed):
         The reason why the last index was refused or not built, or None.
     problems
         Messages about damage that ``verify`` has detected, or None if no check was requested.
+    ways, recommended
+        The compared ways of search and the recommended one, with ``compare``; else None. A row has the recall, the median
+        of the processor time of a search, the processor time of the build, and the size.
 
     Examples
     --------
@@ -85,10 +88,14 @@ class IndexReport(Displayed):
     building: bool
     failure: str | None
     problems: tuple[str, ...] | None = field(default=None)
+    ways: pl.DataFrame | None = field(default=None)
+    recommended: str | None = field(default=None)
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for the search in use and one for exact search."""
+        """One row for the search in use and one for exact search, or the compared ways."""
+        if self.ways is not None:
+            return self.ways
         return pl.DataFrame(
             [
                 (self.index, self.recall, self.low, self.high, self.p50_ms, self.p95_ms),
@@ -126,6 +133,8 @@ class IndexReport(Displayed):
             lines.append("A new index is being built.")
         if self.failure is not None:
             lines.append(self.failure)
+        if self.recommended is not None:
+            lines.append(f"Recommended: {self.recommended}.")
         if self.problems is not None:
             lines += list(self.problems) or ["Index and vectors are undamaged."]
         return lines
@@ -170,7 +179,7 @@ def report(
     shares: list[float] = []
     times: list[float] = []
     exact_times: list[float] = []
-    approximate = base is not None and len(vectors) > vectors.exact_up_to
+    approximate = base is not None and len(vectors) > vectors.searched_up_to
     with bar(
         progress and len(queries) * len(vectors) > _SLOW, len(queries), unit="query", desc="index"
     ) as step:

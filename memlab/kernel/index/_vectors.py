@@ -18,8 +18,9 @@ import hashlib
 import math
 import os
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -274,6 +275,22 @@ EXACT_DIM = 1040
 EXACT_UP_TO = 100_000
 """The number of eligible rows up to which search is exact. It takes 6-9 ms, as Annoy does for a recall@10 of 0.97."""
 
+SCANNED_UP_TO = 400_000
+"""The number of rows up to which search is exact where numkong is installed. Its products of integers take 1.3 ms per
+100,000 rows and are those of NumPy to the bit; Annoy takes 5 to 8 ms for a recall@10 of .93 to .89 from 100,000 to here."""
+
+
+# The package is optional. Small labs never search so many rows, so they do not wait for its import.
+@cache
+def scanner() -> Callable[..., Any] | None:
+    """Return numkong's function of pairwise products, or None if the package is not installed."""
+    try:
+        import numkong
+    except ImportError:
+        return None
+    return numkong.cdist  # type: ignore[no-any-return]
+
+
 _MINIMUM_CACHED = 4096
 """The number of rows that cached views may always have together, even in a small lab."""
 
@@ -353,6 +370,12 @@ class Vectors:
 
     def __len__(self) -> int:
         return self._stored.size
+
+    @property
+    def searched_up_to(self) -> int:
+        """The number of eligible rows up to which search is exact whatever index is attached."""
+        scans = self.exact_up_to == EXACT_UP_TO < self._stored.size <= SCANNED_UP_TO
+        return SCANNED_UP_TO if scans and scanner() is not None else self.exact_up_to
 
     def append(self, vectors: NDArray[np.int8]) -> None:
         """Append rows, an int8 matrix (k, dim) of components -127..127.
@@ -475,6 +498,13 @@ class Vectors:
         if n < 0:
             raise InputError(f"The number of neighbours must be at least 0, not {n}.")
         admitted = self._count_admitted(rows, mask)
+        # Products of all rows are cheaper than copies of the eligible ones.
+        if self.exact_up_to < admitted <= self.searched_up_to:
+            cosines = self._cosines(queries, square, None)
+            if admitted == self._stored.size:
+                return _take_best(None, cosines, n)
+            rows = self._check_rows(_rows_from(0, self._stored.size, rows, mask))
+            return _take_best(rows, cosines[rows], n)
         if admitted > self.exact_up_to and self._index is not None and not exact:
             proposed = self._search_index(
                 self._index, query, queries, square, n, rows, mask, admitted
@@ -711,6 +741,9 @@ class Vectors:
             segment = self._tail_from(0)
             if segment is not None:
                 return _cosine(segment.matrix, segment.squares, queries, square)
+            scan = scanner()
+            if scan is not None and queries.ndim == 1:
+                return self._scan(scan, queries, square)
         count, step = (
             self._stored.size if rows is None else len(rows),
             max(1, _CONVERTED // self.dim),
@@ -727,6 +760,17 @@ class Vectors:
             block = buffer[: stop - start]
             np.copyto(block, matrix)
             out[..., start:stop] = _cosine(block, squares, queries, square)
+        return out
+
+    def _scan(self, scan: Callable[..., Any], query: Matrix, square: Any) -> Scores:
+        """Return the cosine of a query with every row, by products of int8 vectors."""
+        out, row = np.empty(self._stored.size), query.astype(np.int8)[None]
+        # A block of a megabyte stays in the cache between its products and its norms.
+        step = max(1, _CONVERTED // self.dim)
+        for start in range(0, len(out), step):
+            matrix, squares = self._stored.slice(start, min(start + step, len(out)))
+            dots = np.array(scan(row, np.ascontiguousarray(matrix), metric="dot"), dtype=np.float64)
+            out[start : start + step] = _divide(dots.reshape(-1), squares, square)
         return out
 
 
@@ -746,6 +790,11 @@ def _cosine(matrix: Matrix, squares: Scores, query: Matrix, square: Any) -> Scor
         for start in range(0, dim, EXACT_DIM):
             part = slice(start, start + EXACT_DIM)
             dots += np.vecdot(matrix[:, part], query[..., None, part])
+    return _divide(dots, squares, square)
+
+
+def _divide(dots: Scores, squares: Scores, square: Any) -> Scores:
+    """Divide products in place by the lengths of both vectors; 0 for zero vectors."""
     norms = np.sqrt(squares * np.asarray(square)[..., None])
     np.divide(dots, norms, out=dots, where=norms > 0)
     return dots

@@ -242,9 +242,9 @@ SETTINGS: Registry[Setting] = Registry(
         Setting(
             "linking",
             "word",
-            "When new memories are compared with old ones: never, before they are stored, or later in the "
-            "background.",
-            words=("off", "now", "later"),
+            "When new memories are compared with old ones: never, corrections only, before they are stored, or "
+            "later in the background.",
+            words=("off", "corrections", "now", "later"),
         ),
         Setting(
             "link-candidates",

@@ -40,14 +40,15 @@ from memlab.kernel.version import __version__
 # The version of the vocabulary of packs and policies, and its field in events.
 
 
-POLICY_FORMAT = 6
+POLICY_FORMAT = 7
 """Version of the vocabulary. It is raised when a slot, input, setting, feature or form is added or changes its meaning.
 
 Events without a number have version 1. Version 2 added the slot ``select`` with its inputs
 ``tokens`` and ``budget``. Version 3 added ``(inherited)`` and the helpers ``boost``, ``penalise`` and ``blend``.
 Version 4 added macros, ``beta-sample``, and the input ``score`` of ``explore``. It changed the
 meaning of ``probe-rate``: plain recalls explore only if the call or the lab says so. Version 5 added
-the setting ``context-fill`` and the input ``share`` of ``inject``.
+the setting ``context-fill`` and the input ``share`` of ``inject``. Version 6 added
+the feature ``reliance``, version 7 the value "corrections" of ``linking``.
 """
 
 _EXPLORES_UNTIL = 3
@@ -208,7 +209,7 @@ class _Live(NamedTuple):
 
     @property
     def decides(self) -> str:
-        """Hash that this memlab computes for the pack, or the logged hash if it cannot."""
+        """Hash that this memlab computes, or the logged hash if it cannot read the pack."""
         return self.hash if self.loaded is None else self.loaded.hash
 
     @property

@@ -2,10 +2,12 @@
 
 from memlab.kernel.recall._features import Candidates
 from memlab.kernel.recall._hits import (
+    WEAK,
     Hit,
     Hits,
     ScoreExplanation,
     best_span,
+    is_weak,
     read_memories,
     similar,
 )
@@ -73,6 +75,7 @@ __all__ = [
     "DATE_UNITS",
     "SHARED",
     "STAGES",
+    "WEAK",
     "Candidates",
     "ChallengeDraw",
     "ChallengerResults",
@@ -116,6 +119,7 @@ __all__ = [
     "generator",
     "in_recall",
     "is_expired",
+    "is_weak",
     "maximum_draws",
     "memory_columns",
     "named_dates",

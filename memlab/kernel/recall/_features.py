@@ -199,6 +199,7 @@ def _measure_all_pairs(
 
 # The relation of a later memory that replaces a statement of an earlier one.
 _UPDATES = RELATIONS.index("updates")
+_SUPERSEDES = RELATIONS.index("supersedes")
 _OUTDATED = 0.4
 """The minimum share of a query's words in one statement; the feature ``outdated`` is 0 below it."""
 
@@ -368,11 +369,21 @@ class Candidates(Moment):
         return [frozenset(part[part >= 0].tolist()) for part in parts]
 
     def _corrects(self) -> Values:
-        """Return ``corrects``: how relevant a correction's original is; 0 for other rows."""
-        kinds = self.state.names["kind"]
+        """Return ``corrects``: how relevant a correction's original is; 0 for other rows.
+
+        An original that the correction superseded counts, although no recall shows it.
+        """
+        kinds, status = self.state.names["kind"], self.state.names["status"]
         (rows,) = np.nonzero(kinds.codes[self.rows] == kinds.code("correction"))
         if not len(rows):
             return np.zeros(len(self.rows))
+        ended = self.state.edges.step(self.rows[rows], _SUPERSEDES)
+        ended = ended[(ended >= 0) & (ended < len(self.state))]
+        ended = np.setdiff1d(ended[status.codes[ended] == status.code("superseded")], self.rows)
+        if len(ended):
+            both = Candidates(self.state, self.pack, self.query, np.union1d(self.rows, ended))
+            values: Values = both["corrects"][np.searchsorted(both.rows, self.rows)]
+            return values
         return corrects(
             rows,
             self.state.vectors.take(self.rows),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
@@ -15,8 +16,10 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked, get_item
+from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Displayed, Markup, bar, clip, details, table
 from memlab.kernel.base.printable import count_of, printable
+from memlab.kernel.english import asks_for_fact
 from memlab.kernel.hooks import load_part
 from memlab.kernel.index import Words, bm25, passages_of
 from memlab.kernel.policies import Pack
@@ -28,7 +31,16 @@ if TYPE_CHECKING:
     from memlab.kernel.language import Policy
     from memlab.kernel.privacy import Finding
 
-__all__ = ["Hit", "Hits", "Recalled", "ScoreExplanation", "read_memories", "similar"]
+__all__ = [
+    "WEAK",
+    "Hit",
+    "Hits",
+    "Recalled",
+    "ScoreExplanation",
+    "is_weak",
+    "read_memories",
+    "similar",
+]
 
 
 class Recalled(NamedTuple):
@@ -41,6 +53,7 @@ class Recalled(NamedTuple):
     speaker: str | None
     session: str | None
     project: str | None
+    created: datetime
 
 
 def read_memories(state: State, ids: Sequence[int]) -> list[Recalled]:
@@ -52,7 +65,8 @@ def read_memories(state: State, ids: Sequence[int]) -> list[Recalled]:
     names = [state.names[name] for name in ("kind", "speaker", "session", "project")]
     kinds, speakers, sessions, projects = read_words(names, rows)
     texts, refs = state.texts.to_list(rows), state.refs.to_list(rows)
-    return list(map(Recalled, ids, texts, kinds, refs, speakers, sessions, projects))
+    created = map(from_micros, state.numbers["created"].values[rows].tolist())
+    return list(map(Recalled, ids, texts, kinds, refs, speakers, sessions, projects, created))
 
 
 @dataclass(frozen=True)
@@ -186,6 +200,8 @@ class Hit(Displayed):
         The session of the memory.
     project
         The project of the memory.
+    created
+        The time from which the memory counts, such as that of the message; aware, in UTC.
     decision
         The number of the logged recall, as ``lab.feedback(decision=)`` takes it; None if it was not logged.
     probe
@@ -212,6 +228,7 @@ class Hit(Displayed):
     speaker: str | None
     session: str | None
     project: str | None
+    created: datetime
     decision: int | None
     probe: bool
     also: tuple[int, ...]
@@ -350,6 +367,16 @@ class Hits(Sequence[Hit], Displayed):
         return self.slate.known
 
     @property
+    def weak(self) -> bool:
+        """Whether the results probably contain no answer.
+
+        This is the case if ``known`` is below .4 and the query asks for a fact in English. Values of ``known`` were
+        measured on such queries; on advice and on other languages they say little.
+        """
+        language = str(self.pack.settings["language"])
+        return bool(self.ids) and is_weak(self.known, self.slate.query, language)
+
+    @property
     def confidence(self) -> str:
         """The probability of an answer as a phrase, or why there is none.
 
@@ -374,6 +401,7 @@ class Hits(Sequence[Hit], Displayed):
             speaker=memory.speaker,
             session=memory.session,
             project=memory.project,
+            created=memory.created,
             decision=self.decision,
             probe=memory.id in self.slate.probes,
             also=self.slate.also.get(memory.id, ()),
@@ -467,7 +495,7 @@ class Hits(Sequence[Hit], Displayed):
         wanted = memory.id if isinstance(memory, Hit) else memory
         index = self._position.get(wanted)
         if index is None:
-            raise UnknownName("candidate of this recall", wanted, (str(id) for id in self.ids))
+            raise UnknownName("candidate of this recall", wanted)
         return index
 
     def _values(
@@ -647,6 +675,7 @@ class Hits(Sequence[Hit], Displayed):
         )
         return (
             ([self.off] if self.off else [])
+            + ([f"weak: {WEAK}"] if self.weak else [])
             + ([before] if self.repeated else [])
             + ([probes] if self.probes else [])
             + (
@@ -702,6 +731,23 @@ class Hits(Sequence[Hit], Displayed):
             "kind",
         )
         return table(caption, columns, rows, notes=self._notes)
+
+
+WEAK = "probably no memory answers this"
+"""The phrase for weak results."""
+
+# Above this value are 95% of the answerable questions of each English benchmark, and below it more than half of LoCoMo's
+# unanswerable ones (``experiments/known.py``).
+_WEAK_BELOW = 0.4
+
+
+def is_weak(known: float | None, query: str, language: str) -> bool:
+    """Return whether the results for a query probably contain no answer.
+
+    >>> is_weak(0.33, "What is the capital of Mongolia?", "english")
+    True
+    """
+    return known is not None and known < _WEAK_BELOW and asks_for_fact(query, language)
 
 
 def likely(probability: float) -> str:

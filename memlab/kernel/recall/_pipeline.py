@@ -466,6 +466,7 @@ def _apply_selection(run: Run, selection: Selection, selected: Selected) -> Sele
         run.scores,
         selected.ranking,
         extra=_maximum_exploration(run, selected.challenges),
+        probability=run.known,
     )
     limit = chosen.limit if selected.wanted is None else min(chosen.limit, selected.limit)
     ranking = selected.ranking

@@ -926,8 +926,19 @@ class Selection(Protocol):
     def spending(self, rows: Rows) -> tuple[Scores, float] | None:
         """Return the tokens that each row would cost, and the budget, or None."""
 
-    def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, extra: int) -> Chosen:
-        """Choose the items to show, leaving room for at most ``extra`` exploration items."""
+    def choose(
+        self,
+        pool: Candidates,
+        scores: Scores,
+        ranking: Ranking,
+        *,
+        extra: int,
+        probability: float | None,
+    ) -> Chosen:
+        """Choose the items to show, leaving room for at most ``extra`` exploration items.
+
+        ``probability`` is that with which the candidates contain the answer, None without an estimate.
+        """
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ def check_interval(start: int | None, stop: int | None, *, where: str = "") -> N
     """
     if start is not None and stop is not None and stop < start:
         raise InputError(
-            f"{where}A memory holds from valid_from to before valid_until, and {from_micros(stop).isoformat()} comes "
+            f"{where}A memory is valid from valid_from until valid_until, but {from_micros(stop).isoformat()} is "
             f"before {from_micros(start).isoformat()}: exchange the two times, or leave one out."
         )
 

@@ -148,9 +148,7 @@ class Core:
         """Return the row of a memory in the state; raise UnknownName if it does not exist."""
         state = self.store.state
         id = memory.id if isinstance(memory, Memory | Hit) else memory
-        if not 1 <= id <= state.rows:
-            raise UnknownName("memory", id, [f"1 to {state.rows}"] if state.rows else ())
-        if isinstance(state, ViewerState) and state.hidden[id - 1]:
+        if not 1 <= id <= state.rows or (isinstance(state, ViewerState) and state.hidden[id - 1]):
             raise UnknownName("memory", id)
         return id - 1
 

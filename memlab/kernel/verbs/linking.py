@@ -17,9 +17,17 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.results import Linked
 
-__all__ = ["LINKING", "Comparer", "Linker", "check_linking", "choose_linking", "get_comparer"]
+__all__ = [
+    "LINKING",
+    "Comparer",
+    "Linker",
+    "check_linking",
+    "choose_linking",
+    "get_comparer",
+    "links_all",
+]
 
-LINKING = ("off", "now", "later")
+LINKING = ("off", "corrections", "now", "later")
 """When new memories are compared with stored ones; see ``Lab.remember``."""
 
 
@@ -35,10 +43,12 @@ class Comparer(Protocol):
         *,
         first: int,
         now: int,
-    ) -> Linked:
+        corrections: bool = False,
+    ) -> Linked | None:
         """Decide how new memories relate to stored ones before they are stored.
 
-        The ids of the new memories begin at ``first``.
+        The ids of the new memories begin at ``first``. With ``corrections``, only statements that
+        report a change end others; the result is None if there is none.
         """
 
     def after(self, ids: range) -> Linked:
@@ -77,8 +87,13 @@ def check_linking(linking: object) -> None:
         raise UnknownName("way of linking", linking, LINKING)
 
 
+def links_all(pack: Pack) -> bool:
+    """Return whether a pack compares all new memories, and not only corrections."""
+    return pack.settings["linking"] not in ("off", "corrections")
+
+
 def choose_linking(pack: Pack, linking: str | None, columns: Mapping[str, list[Any]]) -> str:
-    """Return when new memories are linked: "off", "now" or "later".
+    """Return how new memories are linked, as one of ``LINKING``.
 
     The caller's choice overrides the pack's setting. A call that stores only turns of a conversation links nothing.
     """

@@ -116,9 +116,7 @@ class Gaps(Projection):
         """Raise UnknownName if a gap does not exist, InputError if it is closed."""
         row = self._rows.get(gap) if isinstance(gap, int) and not isinstance(gap, bool) else None
         if row is None:
-            still = [str(number) for number, gap in self._rows.items() if gap["closed"] is None]
-            # Only the newest dozen is listed, so that the error fits one line.
-            raise UnknownName("gap", gap, still[-12:])
+            raise UnknownName("gap", gap, None)
         if row["closed"] is not None:
             raise InputError(f"Gap {gap} was closed already: {row['reason']}")
 

@@ -153,6 +153,8 @@ def _measure_case(
         return [hit.id for hit in hits], time.process_time() - begun
 
     for name, lab in labs.items():
+        # The first recall of a query computes its vector, which all others share.
+        rank(lab)
         for budget in options.budgets:
             begun = time.process_time()
             context = lab.context(case.text, budget=budget, **about)
@@ -519,8 +521,8 @@ class BudgetResult(Report):
         the ends of its 95% interval over conversations. ``touched`` counts shortened memories too.
         ``words`` is the share of the words of the expected answer that the prompt holds. ``tokens`` is the
         length of a prompt, ``ms`` its processor time. ``written`` are the tokens of a language model
-        spent at writing. ``f1`` is the token F1 of the answers, ``correct`` the share that the judge
-        accepts.
+        spent at writing. ``f1`` is the token F1 of the answers, ``correct`` the share of judged
+        answers that the judge accepts.
         """
         names = [
             name
@@ -660,7 +662,7 @@ class BudgetResult(Report):
 
     def _table(self) -> Table:
         """Return the table of the figures, with the triple of coverage, ms and tokens."""
-        present = set(self.frame.columns)
+        present = {column.name for column in self.frame if column.count()}
         optional = [("f1", "F1"), ("correct", "correct")]
         columns: Columns = (
             ("system", "{system}"),

@@ -60,6 +60,9 @@ class Basis:
     displaced
         The share of the live pack's results that the recalls did not show, which is the cost of the
         design.
+    recall_cost
+        The recall that the first results lost compared with those of the live pack. Items with a
+        positive reward are relevant, weighted by the inverse of their probability. None without one.
     rewards
         The minimum and maximum reward of an item.
     items, missing
@@ -91,6 +94,7 @@ class Basis:
     probabilities: tuple[float, float] | None
     observation: tuple[float, float]
     displaced: float
+    recall_cost: float | None
     rewards: tuple[float, float]
     items: int
     missing: int
@@ -132,6 +136,7 @@ def find_basis(
         probabilities=(float(drawn.min()), float(drawn.max())) if len(drawn) else None,
         observation=(float(observations.floor.min()), float(observations.ceiling.max())),
         displaced=duel.displaced,
+        recall_cost=duel.recall_cost,
         rewards=settings.reward_range,
         items=int(log.exposed.sum()),
         missing=int(missing.sum()),
@@ -156,6 +161,10 @@ def describe_basis(basis: Basis, treatment: str) -> list[tuple[str, str]]:
         ("design", f"{basis.design}: {DESIGNS.get(basis.design, 'not described')}"),
         ("probabilities of the draws", drawn or "nothing was drawn"),
         ("results of the live pack that were not shown", share(basis.displaced)),
+        (
+            "recall lost among the first results",
+            "no rewards" if basis.recall_cost is None else f"{basis.recall_cost:+.3f}",
+        ),
         ("reward of an item", f"{low:g} to {high:g}"),
         (
             "possible range of one observation of the difference",

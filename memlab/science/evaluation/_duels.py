@@ -184,6 +184,8 @@ class Duel:
     """This comparison's share of the error probability of all verdicts together."""
     displaced: float
     """The share of the live pack's results that the recalls did not show: the cost of the design."""
+    recall_cost: float | None
+    """The loss of recall among the first results, by rewards; None without a positive reward."""
     notes: tuple[str, ...]
 
 
@@ -256,6 +258,7 @@ def find_duels(log: Log, wanted: str | None) -> list[Duel]:
                 np.array([_show_same(challenge, name) for challenge in challenges]),
                 *numbers[version[end]],
                 1 - float(part.exposed[whole.rows].sum()) / max(1, len(whole)),
+                _measure_recall_cost(part, whole),
                 _notes(name, live, len(challenged) - len(current), challenges),
             )
         )
@@ -281,6 +284,22 @@ def _scale_of(challenge: Challenged) -> float:
     if challenge.groups is None or (challenge.design == "extra" and challenge.extra == 1):
         return 1.0
     return DRAFT_RATES if challenge.kind == "draft" else GROUP_RATES
+
+
+def _measure_recall_cost(log: Log, live: TopK) -> float | None:
+    """Return how much less recall the first results had than those of the live pack.
+
+    Items with a positive reward are relevant. An item that was shown with probability p stands for
+    1 / p items like it.
+    """
+    relevant = np.flatnonzero(log.exposed & (log.reward > 0))
+    chance = log.propensity[relevant]
+    weight = 1 / np.where(chance > 0, chance, 1.0)
+    if not len(relevant):
+        return None
+    first = log.position[relevant] <= log.limit[log.recall[relevant]]
+    own = np.isin(relevant, live.rows)
+    return float((weight[own].sum() - first.sum()) / weight.sum())
 
 
 def _drafted_heads(

@@ -23,7 +23,12 @@ from memlab.science.evaluation._evaluation import (
     name_verdict,
 )
 from memlab.science.evaluation._intervals import Estimate, Floats, adjust_all, mean
-from memlab.science.evaluation._labels import LabelsRecalls, frame_of_labels, measure_labels
+from memlab.science.evaluation._labels import (
+    LabelsRecalls,
+    frame_of_labels,
+    measure_labels,
+    split_metric,
+)
 from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import (
     Compared,
@@ -89,6 +94,7 @@ def evaluate(
     baseline: str | None = None,
     reward_range: tuple[float, float] | None = None,
     labels: pl.DataFrame | LabelsRecalls | None = None,
+    metric: str | None = None,
     executor: Workers = None,
 ) -> Evaluation:
     """Estimate the expected reward of policies on the recalls of a log.
@@ -136,6 +142,10 @@ def evaluate(
         A frame with ``decision``, ``memory_id`` and ``relevance`` (0 or 1) for every relevant item,
         or ``lab.questions``, which label the recalls with the same queries. With labels, feedback
         is not read, and the metrics are those of retrieval.
+    metric
+        With labels: the metric that ranks the policies, with its number of ranks, such as
+        "ndcg@10". All recalls are measured at this number, whatever their limit. Default: recall at
+        the most frequent limit of the log.
     executor
         Runs the sums of a folder of Parquet elsewhere, one task for each file: a number of processes,
         or an object with ``submit``, such as a ``dask.distributed.Client``. All workers see the
@@ -191,7 +201,9 @@ def evaluate(
     """
     # A log on disk is summed as a stream, and its sums are evaluated.
     if isinstance(slates, pl.LazyFrame | Path | str):
-        _refuse_arguments(horizon=horizon, position=position, labels=labels is not None)
+        _refuse_arguments(
+            horizon=horizon, position=position, labels=labels is not None, metric=metric
+        )
         options: dict[str, Any] = {
             "columns": columns,
             "missing": missing,
@@ -214,6 +226,10 @@ def evaluate(
         raise InputError(
             f"{name}= is for a log on disk. Omit it, or pass the path of Parquet files."
         )
+    if metric is not None and labels is None:
+        raise InputError(
+            "metric= ranks policies by labels, and there are none. Pass labels=, or omit metric=."
+        )
     slates = slates if isinstance(slates, Slates) else slates.slates()
     labels = frame_of_labels(labels, slates)
     prepared = prepare(
@@ -229,8 +245,14 @@ def evaluate(
         position=position,
     )
     settings, log, schema, lab = prepared.settings, prepared.log, prepared.schema, slates.lab
+    kind = "recall"
     if labels is None:
         check_estimator(estimator, log.silent)
+    elif len(log):
+        # One number of ranks for all recalls: a setting may have made the list of one recall shorter.
+        cut = int(np.bincount(log.limit).argmax())
+        kind, cut = (kind, cut) if metric is None else split_metric(metric)
+        log = replace(log, limit=np.full(len(log), cut))
     rankers, baseline = with_baseline(
         prepared.rankers, baseline, log.packs, make_logged_ranker(slates.candidates, schema)
     )
@@ -264,7 +286,7 @@ def evaluate(
         )
     else:
         rows, needed, method, settings, between, remarks = _evaluate_labels(
-            targets, log, settings, baseline, labels
+            targets, log, settings, baseline, labels, kind
         )
         notes += remarks
     return Evaluation(
@@ -390,16 +412,21 @@ def _describe_method(evidence: Evidence, log: Log) -> str:
 
 
 def _evaluate_labels(
-    targets: Sequence[Target], log: Log, settings: Settings, baseline: str, labels: pl.DataFrame
+    targets: Sequence[Target],
+    log: Log,
+    settings: Settings,
+    baseline: str,
+    labels: pl.DataFrame,
+    kind: str,
 ) -> tuple[
     tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Settings, Between, tuple[str, ...]
 ]:
-    """Evaluate targets on labels.
+    """Evaluate targets on labels, and rank them by a kind of metric.
 
     Returns the rows, the forecast of recalls, the interval method, the settings, the comparison of
     a pair, and remarks.
     """
-    labelled = measure_labels(targets, log, labels, level=settings.level)
+    labelled = measure_labels(targets, log, labels, kind, level=settings.level)
     sample, columns = labelled.sample, labelled.columns
     enough = sample.clusters >= 2
 

@@ -1160,7 +1160,7 @@ def reproduction(ev: Evaluation) -> str:
     names = ", ".join(repr(name) for name in ev.given)
     parts = [f"memlab.evaluate(slates, [{names}]"]
     if settings.measure == "labels":
-        parts.append("labels=labels")
+        parts.append(f"labels=labels, metric={settings.metric!r}")
     else:
         parts.append(
             f"horizon={settings.horizon!r}, missing={settings.missing!r}, estimator={settings.estimator!r}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -296,10 +296,13 @@ def read_gold(labels: pl.DataFrame, log: Log) -> Gold:
 
 
 def measure_labels(
-    targets: Sequence[Target], log: Log, labels: pl.DataFrame, *, level: float
+    targets: Sequence[Target], log: Log, labels: pl.DataFrame, kind: str, *, level: float
 ) -> Labelled:
-    """Compute every retrieval metric of every policy on the labelled recalls."""
-    gold = read_gold(labels, log)
+    """Compute every retrieval metric of every policy on the labelled recalls.
+
+    ``kind`` is the metric that ranks the policies, a key of ``METRICS``.
+    """
+    gold = replace(read_gold(labels, log), name=kind)
     judged, cut = gold.judged, gold.cut
     columns: list[Floats] = []
     columns_of: dict[str, slice] = {}

@@ -329,7 +329,7 @@ def _designs(
     unit = evidence.reward_range[1] - evidence.reward_range[0]
     deep = np.full(1, _PROBE_DEPTH * unit)
     earned = max(float(expected[base.rows].sum()) / len(log), 1e-12)
-    rewarded = log.answered & (log.reward > evidence.reward_range[0])
+    rewarded = log.answered & (log.reward > max(evidence.reward_range[0], 0.0))
     counts = np.bincount(log.recall[rewarded], minlength=len(log))
     # Each rewarded item is worth its share of the recall of its query.
     relevance = rewarded / np.maximum(counts, 1)[log.recall]

@@ -288,11 +288,9 @@ _NOT_TESTED = {
         "Name the column of scores that ranked the log (score=), and log the position of each item.",
     ),
     "redundancy": (
-        "The dependence of rewards on other items was not tested: the log has no scores, or fewer than 30 recalls with "
-        "two rewards; or it lacks the content of items, and a policy would show two items that no recall had to show "
-        "together.",
-        "Name the column of scores that ranked the log (score=), and add a column group that has one value for all "
-        "near-duplicates of an item.",
+        "The dependence of rewards on other items was not tested: the log has no scores, fewer than 30 recalls with two "
+        "rewards, or no content of two items that a policy would show together and no recall had to show together.",
+        "Name the column of scores (score=), and add a column group with one value for all near-duplicates of an item.",
     ),
 }
 """For each gate that can be untested: the reason, and an action that makes it testable."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, overload
 
@@ -25,8 +25,10 @@ from memlab.kernel.verbs.gate import (
     check_agent,
     consent_fields,
     format_agent,
+    is_agent,
     lacks_consent,
 )
+from memlab.kernel.verbs.linking import links_all
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
 from memlab.kernel.verbs.verbs import Verbs
 from memlab.subjects.agent_verbs.recalls import read_recalls
@@ -238,9 +240,7 @@ class Agent(Displayed):
         with self._core.reading():
             pack = self._core.pack
             written = [self._identity.row(pack, row) for row in rows]
-            unites = (
-                linking is None and pack.settings["linking"] == "off" and any(map(is_fact, rows))
-            )
+            unites = linking is None and not links_all(pack) and any(map(is_fact, rows))
         return self._verbs.remembering.remember_many(
             written, chain=False, linking="now" if unites else linking
         )
@@ -324,6 +324,7 @@ class Agent(Displayed):
         at: When | None = None,
         again: bool = False,
         log: bool = True,
+        tokens: Callable[[str], float] | None = None,
     ) -> Context:
         """Build a prompt context for a task, as this agent; see ``lab.context``.
 
@@ -345,6 +346,8 @@ class Agent(Displayed):
             Whether to include memories that the session has received.
         log
             Whether to log the context and count accesses.
+        tokens
+            A function that counts the tokens of a text. Default: four bytes are a token.
 
         Returns
         -------
@@ -376,6 +379,7 @@ class Agent(Displayed):
             at=at,
             again=again,
             log=log,
+            tokens=tokens,
         )
 
     @checked
@@ -668,7 +672,7 @@ class Agent(Displayed):
         learned = extraction.end(
             self._identity.session or "",
             messages,
-            agent=self._short,
+            agent=self._short if is_agent(self.name) else None,
             project=self.project,
             model=model,
             otherwise=otherwise,
@@ -796,7 +800,7 @@ class LabAgents:
     @checked
     def __call__(
         self,
-        name: str,
+        name: str | Identity,
         *,
         project: str | None = None,
         session: str | None = None,
@@ -807,7 +811,7 @@ class LabAgents:
         Parameters
         ----------
         name
-            The name, with or without the prefix "agent:".
+            The name, with or without the prefix "agent:". An ``Identity`` replaces all arguments.
         project
             The only project that it reads and writes. Default: any.
         session
@@ -831,6 +835,8 @@ class LabAgents:
         >>> memlab.open().agents("tutor", role="reader").role
         'reader'
         """
+        if isinstance(name, Identity):
+            return Agent(name, self._verbs)
         now = self._core.store.clock()
         return Agent(
             make_identity(name, project=project, session=session, role=role, now=now), self._verbs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Annotated, Any, Protocol, Self
 
 import polars as pl
@@ -233,17 +232,12 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         try:
             self.end()
         except MemlabError:
             # The error of the block is the one to see.
-            if error is None:
+            if error[0] is None:
                 raise
             LOGGER.exception("The end of the session learned nothing.")
 

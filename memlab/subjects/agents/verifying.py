@@ -223,7 +223,7 @@ def _select_hits(hits: Hits, memories: Iterable[MemoryLike]) -> list[int]:
     ids = {memory.id if isinstance(memory, Memory | Hit) else memory for memory in memories}
     unknown = next((id for id in ids if id not in hits.ids), None)
     if unknown is not None:
-        raise UnknownName("hit of this recall", unknown, map(str, hits.ids))
+        raise UnknownName("hit of this recall", unknown)
     return [id for id in hits.ids if id in ids]
 
 
@@ -243,7 +243,7 @@ def _check_relations(
             )
         outside = next((id for id in pair if id not in passed), None)
         if outside is not None:
-            raise UnknownName("accepted memory", outside, map(str, passed))
+            raise UnknownName("accepted memory", outside)
     return dict(relations)
 
 

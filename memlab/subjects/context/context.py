@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from memlab.kernel.state import State, validate_text, visible_rows
 from memlab.kernel.verbs.core import PARTS, Core, Latencies
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.subjects.context.injection import FileNames, Injection
-from memlab.subjects.context.writing import WARNINGS, Sheet
+from memlab.subjects.context.writing import WARNINGS, Sheet, TokenizerSize
 from memlab.subjects.reading.sentences import count_tokens
 
 __all__ = ["Context", "Contexts", "Metrics", "compute_metrics"]
@@ -49,7 +49,7 @@ class Context(Displayed):
     markdown
         The memories as a quotation in Markdown.
     tokens
-        The tokens of ``text``, at four bytes each. Neither ``text`` nor ``markdown`` exceeds
+        The tokens of ``text``, by ``tokens=`` or at four bytes each. Neither ``text`` nor ``markdown`` exceeds
         ``budget``.
     budget
         The maximum number of tokens.
@@ -104,6 +104,11 @@ class Context(Displayed):
         return self.hits.decision
 
     @property
+    def weak(self) -> bool:
+        """Whether probably no memory answers the task; the text then says so."""
+        return self.hits.weak
+
+    @property
     def slate(self) -> Slate:
         """The candidates of the recall with their features."""
         return self.hits.slate
@@ -146,6 +151,7 @@ class Context(Displayed):
         """The context summarized in one line."""
         recall = "not logged" if self.decision is None else f"recall {self.decision}"
         missing = f", {len(self.left_out)} left out" if len(self.left_out) else ""
+        missing += "; weak" * self.weak
         return (
             f"{len(self)} {'memory' if len(self) == 1 else 'memories'} for {clip(self.task)!r}, "
             f"{self.tokens} of {self.budget} tokens{missing}; {recall}, "
@@ -194,6 +200,7 @@ class Contexts:
         again: bool,
         log: bool,
         where: pl.Expr | None = None,
+        tokens: Callable[[str], float] | None = None,
     ) -> Context:
         """Return the context for a task; see ``Lab.context``. ``where`` filters its memories."""
         paths = [files] if isinstance(files, str) else list(files)
@@ -201,7 +208,8 @@ class Contexts:
             if not file.strip():
                 raise InputError("files are paths such as src/auth.py; one of them is empty.")
             validate_text(file, where="files")
-        injection = Injection(self._files, budget, again=again)
+        sheet = Sheet(budget) if tokens is None else Sheet(budget, TokenizerSize(tokens))
+        injection = Injection(self._files, sheet, again=again)
         hits = self._questions.ask(
             "\n".join([task, " ".join(paths)] if paths else [task]),
             limit=None,
@@ -209,7 +217,7 @@ class Contexts:
             session=session,
             filters=Filters.of(viewer=viewer, where=where),
             at=at,
-            log=log and Sheet(budget).holds_any,
+            log=log and sheet.holds_any,
             use=injection,
         )
         sheet, pack = injection.sheet, hits.pack

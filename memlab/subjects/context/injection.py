@@ -43,6 +43,7 @@ from memlab.kernel.recall import (
     Selection,
     best_span,
     columns,
+    is_weak,
 )
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import Slate
@@ -50,7 +51,6 @@ from memlab.kernel.state import State
 from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.kernel.verbs.recalling.injected import Injected
 from memlab.subjects.context.writing import (
-    MIN_TOKENS,
     Entry,
     Sheet,
     find_marks,
@@ -59,7 +59,7 @@ from memlab.subjects.context.writing import (
     quote_line,
 )
 from memlab.subjects.fact_rows import are_valid_at, find_facts, have_status
-from memlab.subjects.reading.sentences import count_tokens, sentence_spans
+from memlab.subjects.reading.sentences import sentence_spans
 from memlab.subjects.reading.tags import file_subject
 
 __all__ = ["FileNames", "Injection", "Part", "ProjectMap"]
@@ -198,16 +198,16 @@ class _Planned:
 
 
 class Injection:
-    """The selection of memories for a prompt of at most ``budget`` tokens.
+    """The selection of memories for a prompt, which an empty ``sheet`` limits.
 
     It implements ``Use`` and ``Selection``.
     """
 
     abstains = False
 
-    def __init__(self, files: FileNames, budget: int, *, again: bool = False) -> None:
-        self._files, self._budget, self._again = files, budget, again
-        self.sheet = Sheet(budget)
+    def __init__(self, files: FileNames, sheet: Sheet, *, again: bool = False) -> None:
+        self._files, self._budget, self._again = files, sheet.budget, again
+        self.sheet, self._weak = sheet, False
         self.frame, self.left_out = pl.DataFrame(schema=_SCHEMA), pl.DataFrame(schema=_LEFT_OUT)
         self._called: dict[int, str] = {}
         self._planned: dict[int, _Planned] = {}
@@ -226,7 +226,7 @@ class Injection:
     def selection(self, state: State, pack: Pack, question: Question) -> Selection:
         """Prepare the candidate selection from the pack, project map and session."""
         self._state, self._pack, self._question = state, pack, question
-        self._unit = max(pack.count("tier-3-tokens"), MIN_TOKENS)
+        self._unit = max(pack.count("tier-3-tokens"), self.sheet.minimum)
         self._days = bool(pack.settings["context-days"])
         self._fill = bool(pack.settings["context-fill"])
         self._whole = self._budget if self._fill else _WHOLE * self._unit
@@ -339,10 +339,23 @@ class Injection:
         """Return the token cost of each memory, and the free tokens of the prompt."""
         return self._count_tokens(rows), float(self.sheet.free // 4)
 
-    def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, extra: int) -> Chosen:
+    def choose(
+        self,
+        pool: Candidates,
+        scores: Scores,
+        ranking: Ranking,
+        *,
+        extra: int,
+        probability: float | None,
+    ) -> Chosen:
         """Plan the memories of tiers 1 and 2, and rank the others for exploration and tier 3."""
         # Named memories get at most half of tier 2, so that results of the recall always have room.
         self._pool, self._scores = pool, scores
+        language = str(self._pack.settings["language"])
+        if is_weak(probability, self._question.text, language):
+            sheet = Sheet(self._budget, self.sheet.measure, weak=True)
+            self._weak = sheet.holds_any
+            self.sheet = sheet if self._weak else self.sheet
         self._marks = find_marks(pool, self._pack, self._population)
         ids = (pool.rows + 1).tolist()
         self._ranks = np.empty(len(ids), dtype=np.int64)
@@ -377,7 +390,7 @@ class Injection:
         order = ranking.order[remaining[ranking.order]]
         order = order[np.lexsort((self._ranks[order], -priority_3[order], -priority_2[order]))]
         self._two, self._three = priority_2, priority_3
-        room = max(self.sheet.free - 4 * MIN_TOKENS * extra, 0)
+        room = max(self.sheet.free - 4 * self.sheet.minimum * extra, 0)
         limit = min(self._pack.count("limit"), room // (4 * self._unit))
         if self._fill:
             self._room = room
@@ -452,7 +465,7 @@ class Injection:
         if self._tokens is None or not np.array_equal(self._tokens[0], rows):
             texts, summaries = self._state.texts.to_list(rows), self._state.notes["summary"]
             counts = [
-                count_tokens(summaries.value_at(row) or text or "")
+                -(-self.sheet.measure(summaries.value_at(row) or text or "") // 4)
                 for row, text in zip(rows.tolist(), texts, strict=True)
             ]
             self._tokens = rows, np.array(counts, dtype=np.float64)
@@ -467,6 +480,7 @@ class Injection:
             day=self._days,
             marks=self._marks.get(row, ()),
             excerpt=self._find_excerpt if self._fill and not whole else None,
+            measure=self.sheet.measure,
         )
 
     def _find_excerpt(self, text: str) -> str:
@@ -535,9 +549,9 @@ class Injection:
     def _write_map_line(self, words: str, maximum: int) -> int:
         """Write a map line within a token limit; return its bytes, 0 if it is too long."""
         maximum = min(maximum, self.sheet.free // 16)
-        if maximum < MIN_TOKENS:
+        if maximum < self.sheet.minimum:
             return 0
-        self._map.append(fit_entry(Entry(0, "map", words), maximum))
+        self._map.append(fit_entry(Entry(0, "map", words, measure=self.sheet.measure), maximum))
         return self.sheet.add(self._map[-1])
 
     def _tier(self, id: int) -> int:
@@ -588,7 +602,8 @@ class Injection:
         """
         index_of = {id: index for index, id in enumerate(slate.ids.tolist())}
         rest = [id for id in slate.shown if id not in self._planned]
-        sizes = {id: 4 * (MIN_TOKENS if id in slate.probes else self._unit) for id in rest}
+        minimum = self.sheet.minimum
+        sizes = {id: 4 * (minimum if id in slate.probes else self._unit) for id in rest}
         sizes |= {id: self._sizes[id] for id in rest if id in self._sizes}
         reserved = sum(sizes.values())
         for id in rest:
@@ -602,7 +617,7 @@ class Injection:
             else:
                 entry = self._make_entry(id - 1, min(self._unit, room_left // 4))
                 self._write(id - 1, entry, 3 if self._three[index] > 0 else 2, reason)
-        self.sheet = Sheet(self._budget)
+        self.sheet = Sheet(self._budget, self.sheet.measure, weak=self._weak)
         for entry in self._map:
             self.sheet.add(entry)
         rows = []
@@ -610,6 +625,7 @@ class Injection:
             planned = self._planned[id]
             used = self.sheet.add(planned.entry)
             rows.append((id, planned.tier, planned.entry.form, -(-used // 4), planned.reason))
+        self.sheet.check()
         self.frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
         left_out = {id: why for id, why in self._left.items() if id not in self._planned}
         texts = self._state.texts.to_list(np.array(list(left_out), dtype=np.int64) - 1)

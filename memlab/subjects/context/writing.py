@@ -5,24 +5,30 @@ symbols, and invisible characters are removed. So no memory can begin a line or 
 mark, which is a line with a number computed from everything before it. In Markdown, markup is
 escaped as well.
 
-A token is four bytes of UTF-8, rounded up, as everywhere in memlab.
+A token is four bytes of UTF-8, rounded up, as everywhere in memlab, unless the caller counts tokens
+with a tokenizer. Sizes are in quarters of a token, which are bytes by default.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.errors import InputError
+from memlab.kernel.base.arguments import Called, describe_value
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
-from memlab.kernel.recall import Candidates, Population
+from memlab.kernel.recall import WEAK, Candidates, Population
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import State, add_prefix
 from memlab.subjects.fact_rows import phrase_fact
@@ -34,6 +40,8 @@ __all__ = [
     "Entry",
     "Excerpt",
     "Sheet",
+    "Size",
+    "TokenizerSize",
     "find_marks",
     "fit_entry",
     "make_entry",
@@ -66,6 +74,57 @@ _MARKUP = re.compile(r"[\\`*_{}\[\]|~$]")
 _BEGINNING = re.compile(r"^(?:(\d+)([.)])|([#+=-]))")
 
 
+# Names the weakness outside the marks, where no memory can write.
+_WEAK = f"These memories are weak: {WEAK}."
+
+Size = Callable[[str], int]
+"""A function that measures a text in quarters of a token."""
+
+# Spare quarters of tokens: two numbers of eight hexadecimal digits are 3 to 8 tokens each.
+_SPARE = 64
+
+# Maximum seconds that a context waits for the caller's tokenizer in all: a fast one counts the 200 lines
+# of a context in .05 s.
+_TOKENIZER_SECONDS = 10.0
+
+
+def _count_bytes(text: str) -> int:
+    """Return the length of a text in bytes."""
+    return len(text.encode())
+
+
+class TokenizerSize:
+    """The size of texts by the caller's ``tokens``, checked and cached for one context."""
+
+    def __init__(self, tokens: Callable[[str], float]) -> None:
+        self._tokens = Called(tokens, "context(tokens=...)")
+        self._sizes: dict[str, int] = {}
+        self._seconds = 0.0
+
+    def __call__(self, text: str) -> int:
+        """Return four times the number of tokens of a text, rounded up.
+
+        Raises InputError if the caller's function fails, is too slow, or returns no number from 0.
+        """
+        if text not in self._sizes:
+            began = perf_counter()
+            count = self._tokens(text)
+            self._seconds += perf_counter() - began
+            is_number = isinstance(count, Real) and not isinstance(count, bool)
+            if not is_number or not 0 <= float(count) < 1 << 40:
+                raise InputError(
+                    f"context(tokens=...) returned {describe_value(count)} for a text. "
+                    "Return its number of tokens."
+                )
+            if self._seconds > _TOKENIZER_SECONDS:
+                raise InputError(
+                    f"context(tokens=...) took {self._seconds:.0f} s for {len(self._sizes) + 1} texts. "
+                    "Pass a faster function, or none: a token is then four bytes."
+                )
+            self._sizes[text] = math.ceil(4 * float(count))
+        return self._sizes[text]
+
+
 Excerpt = Callable[[str], str]
 """A function from a long text to the part of it that a prompt should have."""
 
@@ -74,7 +133,8 @@ Excerpt = Callable[[str], str]
 class Entry:
     """One memory as a line of a prompt, with an optional heading.
 
-    ``head`` is a line above it, and ``entity`` the entity whose line it continues.
+    ``head`` is a line above it, ``entity`` the entity whose line it continues, and ``measure`` the
+    size of a text.
     """
 
     memory: int
@@ -82,13 +142,15 @@ class Entry:
     words: str
     head: str = ""
     entity: str = ""
+    measure: Size = field(default=_count_bytes, compare=False, repr=False)
 
     @property
     def mark(self) -> str:
         """The character that starts the line: "!" for a warning, else "-"."""
         return "!" if self.form == "warning" else "-"
 
-    @property
+    # A context measures each entry and then renders it in both forms, so each form is computed once.
+    @cached_property
     def text(self) -> str:
         """The entry as plain text, with its entity or heading if it has one."""
         if self.entity:
@@ -99,7 +161,7 @@ class Entry:
             else f"{self.mark} {self.words}\n"
         )
 
-    @property
+    @cached_property
     def markdown(self) -> str:
         """The entry as Markdown, with its entity or heading if it has one."""
         if self.entity:
@@ -113,37 +175,49 @@ class Entry:
 
     @cached_property
     def size(self) -> int:
-        """The size in bytes of the longer form, plain text or Markdown."""
-        return max(_count_bytes(self.text), _count_bytes(self.markdown))
+        """The size of the longer form, plain text or Markdown."""
+        return max(self.measure(self.text), self.measure(self.markdown))
 
 
 class Sheet:
-    """The entries of a prompt: at most ``budget`` tokens as text and as Markdown."""
+    """The entries of a prompt: at most ``budget`` tokens as text and as Markdown.
 
-    def __init__(self, budget: int) -> None:
-        self.budget = budget
+    A ``weak`` sheet says that probably no entry answers the task.
+    """
+
+    def __init__(self, budget: int, measure: Size = _count_bytes, *, weak: bool = False) -> None:
+        self.budget, self.measure, self._weak = budget, measure, weak
         self._groups: list[list[Entry]] = []
         self._of_entity: dict[str, list[Entry]] = {}
-        self._used = max(_count_bytes(_wrap_text(())), _count_bytes(_wrap_markdown(()))) + 1
+        empty = _wrap_text((), weak), _wrap_markdown((), weak)
+        # the number in the marks may take more tokens than that of an empty text
+        self._used = max(map(measure, empty)) + (1 if measure is _count_bytes else _SPARE)
 
     @property
     def free(self) -> int:
-        """The number of free bytes within the budget."""
+        """The free size within the budget."""
         return 4 * self.budget - self._used
+
+    @cached_property
+    def minimum(self) -> int:
+        """Minimum tokens of an entry: MIN_TOKENS, or more if a tokenizer counts more for one word."""
+        word = Entry(0, "warning", "\u2026 word", measure=self.measure)
+        return max(MIN_TOKENS, -(-word.size // 4))
 
     @property
     def holds_any(self) -> bool:
         """Whether the budget has room for one more entry."""
-        return self.free >= 4 * MIN_TOKENS
+        return self.free >= 4 * self.minimum
 
     def cost(self, entry: Entry) -> int:
-        """Return the bytes that one more entry needs."""
+        """Return the size that one more entry needs."""
         if entry.entity not in self._of_entity:
             return entry.size
-        return 2 + max(_count_bytes(entry.words), _count_bytes(escape_markdown(entry.words)))
+        words = f"; {entry.words}"
+        return max(self.measure(words), self.measure(escape_markdown(words)))
 
     def add(self, entry: Entry) -> int:
-        """Add an entry to the prompt, and return its size in bytes."""
+        """Add an entry to the prompt, and return its size."""
         cost = self.cost(entry)
         self._used += cost
         if entry.entity in self._of_entity:
@@ -157,20 +231,36 @@ class Sheet:
     @property
     def tokens(self) -> int:
         """The number of tokens of the text."""
-        return count_tokens(self.text)
+        return -(-self.measure(self.text) // 4) if self._groups else 0
+
+    def check(self) -> None:
+        """Raise InputError if the text or the Markdown exceeds the budget.
+
+        The sizes of entries add up to that of the whole with every tokenizer that counts a whole text as
+        at most the sum of its lines.
+        """
+        size = max(map(self.measure, (self.text, self.markdown))) if self._groups else 0
+        if size > 4 * self.budget:
+            raise InputError(
+                f"context(tokens=...) counts {-(-size // 4):,} tokens for the shortest lines, more than "
+                f"the budget of {self.budget:,}. Raise the budget, or check the function: a text should "
+                "have at most as many tokens as its lines have together."
+            )
 
     @property
     def text(self) -> str:
         """The entries as plain text between two marks, or "" without entries."""
         return (
-            _wrap_text([_merge_group(group).text for group in self._groups]) if self._groups else ""
+            _wrap_text([_merge_group(group).text for group in self._groups], self._weak)
+            if self._groups
+            else ""
         )
 
     @property
     def markdown(self) -> str:
         """The entries as a Markdown quotation, or "" without entries."""
         return (
-            _wrap_markdown([_merge_group(group).markdown for group in self._groups])
+            _wrap_markdown([_merge_group(group).markdown for group in self._groups], self._weak)
             if self._groups
             else ""
         )
@@ -184,6 +274,7 @@ def make_entry(
     day: bool = False,
     marks: Sequence[str] = (),
     excerpt: Excerpt | None = None,
+    measure: Size = _count_bytes,
 ) -> Entry:
     """Return a memory as an entry of at most ``maximum`` tokens.
 
@@ -191,11 +282,11 @@ def make_entry(
     is shortened to what ``excerpt`` returns of it, and then at its end.
     """
     for mark in marks:
-        room = maximum - -(-max(_count_bytes(mark), _count_bytes(escape_markdown(mark))) // 4) - 1
+        room = maximum - -(-max(measure(mark), measure(escape_markdown(mark))) // 4) - 1
         if room >= MIN_TOKENS:
-            entry = _write_entry(state, row, room, day=day, excerpt=excerpt)
+            entry = _write_entry(state, row, room, day, excerpt, measure)
             return replace(entry, words=f"{entry.words} {mark}")
-    return _write_entry(state, row, maximum, day=day, excerpt=excerpt)
+    return _write_entry(state, row, maximum, day, excerpt, measure)
 
 
 def make_marks(*, uncertain: bool, contradicts: Sequence[str]) -> tuple[str, ...]:
@@ -212,7 +303,7 @@ def make_marks(*, uncertain: bool, contradicts: Sequence[str]) -> tuple[str, ...
 
 
 def _write_entry(
-    state: State, row: int, maximum: int, *, day: bool, excerpt: Excerpt | None
+    state: State, row: int, maximum: int, day: bool, excerpt: Excerpt | None, measure: Size
 ) -> Entry:
     """Return a memory as an entry: a fact as a phrase, a procedure with steps, or its summary.
 
@@ -227,7 +318,7 @@ def _write_entry(
         staged = " (staged)" * (names["status"].value_at(row) == "staged")
         _, words = phrase_fact(predicate, " ".join(value.split()))
         entity = quote_line(subject).upper()
-        fact = Entry(row + 1, "fact", f"{quote_line(words)}{staged}", entity=entity)
+        fact = Entry(row + 1, "fact", f"{quote_line(words)}{staged}", "", entity, measure)
         if entity and fact.size <= 4 * maximum:
             return fact
     kind = names["kind"].value_at(row) or ""
@@ -236,7 +327,7 @@ def _write_entry(
     speaker = names["speaker"].value_at(row)
     (title,) = state.prefixes([row]) if speaker is None else (None,)
     text = add_prefix(state.texts.value_at(row) or "", title)
-    if excerpt is not None and count_tokens(text) > maximum:
+    if excerpt is not None and measure(text) > 4 * maximum:
         text = excerpt(text)
     steps = _write_steps(state, row)
     words = quote_line(state.notes["summary"].value_at(row) or steps or text)
@@ -248,15 +339,16 @@ def _write_entry(
             form,
             words,
             head=f"[{quote_line(kind).upper()}] {quote_line(files[0])}{further_files}",
+            measure=measure,
         )
-        if _count_bytes(with_head.head) <= 2 * maximum:
+        if measure(with_head.head) <= 2 * maximum:
             return fit_entry(with_head, maximum)
     if day and form == "note" and not steps:
         source = f", {quote_line(speaker)}" if speaker else ""
         words = (
             f"{from_micros(int(state.numbers['created'].values[row])):%Y-%m-%d}{source}: {words}"
         )
-    return fit_entry(Entry(row + 1, form, words), maximum)
+    return fit_entry(Entry(row + 1, form, words, measure=measure), maximum)
 
 
 def fit_entry(entry: Entry, maximum: int) -> Entry:
@@ -264,10 +356,13 @@ def fit_entry(entry: Entry, maximum: int) -> Entry:
     if entry.size <= 4 * maximum:
         return entry
     room = maximum - count_tokens(Entry(entry.memory, entry.form, "", entry.head).markdown)
+    if entry.measure is not _count_bytes:
+        # ``shorten`` counts four bytes per token: the tokenizer's share of the text, and a quarter more
+        room = count_tokens(entry.words) * 5 * maximum // entry.size
     while entry.size > 4 * maximum and room > 0:
-        entry = Entry(entry.memory, entry.form, shorten(entry.words, room), entry.head)
+        entry = replace(entry, words=shorten(entry.words, room))
         room = min(room - 1, room * 4 * maximum // max(entry.size, 1))
-    return entry if entry.size <= 4 * maximum else Entry(entry.memory, entry.form, "\u2026")
+    return entry if entry.size <= 4 * maximum else replace(entry, words="\u2026", head="")
 
 
 def quote_line(text: str) -> str:
@@ -312,34 +407,30 @@ def _write_steps(state: State, row: int) -> str:
 def _merge_group(group: list[Entry]) -> Entry:
     """Return the entries of one entity merged into one entry."""
     first = group[0]
+    if len(group) == 1:
+        return first
     return Entry(
         first.memory,
         first.form,
         "; ".join(entry.words for entry in group),
         first.head,
         first.entity,
+        first.measure,
     )
 
 
-def _wrap_text(lines: list[str] | tuple[str, ...]) -> str:
+def _wrap_text(lines: list[str] | tuple[str, ...], weak: bool) -> str:
     """Return the lines enclosed in ``<memory>`` marks with a hash of the lines."""
     inside = "".join(lines)
     number = hashlib.blake2b(inside.encode(), digest_size=4).hexdigest()
-    return f"{_NOTE}\n<memory {number}>\n{inside}</memory {number}>"
+    note = f"{_NOTE} {_WEAK}" if weak else _NOTE
+    return f"{note}\n<memory {number}>\n{inside}</memory {number}>"
 
 
-def _wrap_markdown(lines: list[str] | tuple[str, ...]) -> str:
+def _wrap_markdown(lines: list[str] | tuple[str, ...], weak: bool) -> str:
     """Return Markdown lines below a note that introduces quoted memories."""
-    return (
-        f"{_NOTE.replace('between the marks: quoted', 'quoted below:')}\n\n{''.join(lines)}".rstrip(
-            "\n"
-        )
-    )
-
-
-def _count_bytes(text: str) -> int:
-    """Return the length of a text in bytes."""
-    return len(text.encode())
+    note = _NOTE.replace("between the marks: quoted", "quoted below:") + f" {_WEAK}" * weak
+    return f"{note}\n\n{''.join(lines)}".rstrip("\n")
 
 
 # -- marks of memories: uncertain, contradicted

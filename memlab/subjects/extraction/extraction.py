@@ -22,16 +22,18 @@ from memlab.kernel.state import validate_text
 from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_agent, check_on
-from memlab.kernel.verbs.linking import get_comparer
+from memlab.kernel.verbs.linking import get_comparer, links_all
 from memlab.kernel.verbs.registers import Gaps
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Remembered
 from memlab.kernel.verbs.tellings import Tellings
 from memlab.subjects.extraction.asking import SORTS, Read, Turn, ask_model
 from memlab.subjects.extraction.circumstances import find_role_play
+from memlab.subjects.extraction.clause import USER
 from memlab.subjects.extraction.learning import LESSONS, find_lessons, select_lessons
 from memlab.subjects.extraction.proposing import Scope, propose
 from memlab.subjects.extraction.staged import Asked, Extracted, Proposed
+from memlab.subjects.extraction.work import WORK, find_work, read_calls
 from memlab.subjects.models import LanguageModel, Otherwise, Refused
 from memlab.subjects.reading.utterances import Utterance
 
@@ -181,7 +183,7 @@ _SESSION_TOKENS = 2_000
 """The maximum number of tokens of a session's lessons."""
 
 # The words that introduce each sort of lesson in a summary.
-_SAID = {
+_SAID = WORK | {
     "breakthrough": "Found out",
     "solution": "What works",
     "avoid": "To be avoided",
@@ -232,7 +234,7 @@ class Learned(Displayed):
     def text(self) -> str:
         """The lessons in at most five lines, followed by conflicts and open gaps."""
         found_lessons = [
-            lesson for sort in LESSONS for lesson in self.extracted if lesson.rule == sort
+            lesson for sort in (*WORK, *LESSONS) for lesson in self.extracted if lesson.rule == sort
         ]
         lines = [
             f"- {_SAID[lesson.rule]}: {clip(lesson.text, 160)}" for lesson in found_lessons[:_LINES]
@@ -491,22 +493,41 @@ class Extraction:
         ]
         where = make_scope(agent, project, session)
         stated = self._propose_all(redacted, where, model, otherwise, viewer, lessons=True)
-        found_lessons = find_lessons(
-            redacted, where, budget=_SESSION_TOKENS, open_words=self._core.open_words
+        is_work = bool(read_calls(redacted))
+        found_lessons = (
+            find_work(redacted, where)
+            if is_work
+            else find_lessons(
+                redacted, where, budget=_SESSION_TOKENS, open_words=self._core.open_words
+            )
         )
         if stated.asked is not None:
             found_lessons, stated = _take_lessons(found_lessons, stated, stated.asked)
-        with self._core.reading():
-            off = self._core.pack.settings["linking"] == "off"
+        with self._core.reading() as state:
+            linking_facts = None if links_all(self._core.pack) else "now"
             comparison = get_comparer(self._core)
+            # what a session taught before is not learned again, even if it was corrected or forgotten since
+            before = set(
+                state.memories()
+                .filter(pl.col("session") == session, pl.col("kind") != "turn")["text"]
+                .drop_nulls()
+            )
             fresh = [
                 item
                 for item in found_lessons
-                if (comparison.nearest(item.text, project=project, viewer=viewer) or 0.0) <= _KNOWN
+                if item.text not in before
+                and (comparison.nearest(item.text, project=project, viewer=viewer) or 0.0) <= _KNOWN
             ]
         lessons_of = Extracted(tuple(fresh), len(redacted))
+        if is_work and stated.asked is None:
+            stated = replace(
+                stated,
+                items=tuple(
+                    item for item in stated if item.text not in before and _is_of_person(item)
+                ),
+            )
         remembered: tuple[Remembered, ...] = ()
-        # lessons are compared by similarity only, because two failures do not contradict each other
+        # lessons of talk are compared by similarity only: two failures do not contradict each other
         if store:
             remembered = tuple(
                 self._remembering.remember_many(
@@ -515,7 +536,10 @@ class Extraction:
                     linking=linking,
                     succeed=True,
                 )
-                for proposed, linking in ((lessons_of, "off"), (stated, None if off else "now"))
+                for proposed, linking in (
+                    (lessons_of, None if is_work else "off"),
+                    (stated, linking_facts),
+                )
             )
         extracted = Extracted((*lessons_of, *stated), len(redacted), stated.asked)
         notices = tuple(dict.fromkeys(line for item in remembered for line in self._notices(item)))
@@ -565,6 +589,11 @@ class Extraction:
         return lines
 
 
+def _is_of_person(proposal: Proposed) -> bool:
+    """Return whether a proposal of a session of work is a fact that a user states about themselves."""
+    return proposal.fields.get("subject") == USER and proposal.fields["provenance"] == "user-stated"
+
+
 def _take_lessons(
     by_rules: Sequence[Proposed], extracted: Extracted, usage: Asked
 ) -> tuple[list[Proposed], Extracted]:
@@ -576,7 +605,10 @@ def _take_lessons(
     remaining = [item for item in by_rules if item.rule not in SORTS or item.message in unread]
     stated = [item for item in extracted if item.rule in SORTS and item.message not in unread]
     others = tuple(item for item in extracted if item not in stated)
-    return select_lessons([*remaining, *stated], _SESSION_TOKENS), replace(extracted, items=others)
+    # lessons of other rules than those of sentences, such as of commands, stay as they are
+    lessons = [item for item in remaining if item.rule not in LESSONS]
+    lessons += select_lessons([*remaining, *stated], _SESSION_TOKENS)
+    return lessons, replace(extracted, items=others)
 
 
 class _ModelReader:

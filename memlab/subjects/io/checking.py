@@ -213,7 +213,7 @@ class _Checking:
                 HEAD,
                 "events",
                 "lost",
-                f"{journal.lost}; `memlab upkeep restore` accepts the journal or a backup",
+                f"{journal.lost}; run `memlab upkeep restore`",
             )
         elif not caught:
             self._report(HEAD, "record", "sound")

@@ -164,7 +164,7 @@ def load(
     loading = _Loading(
         core,
         remembering,
-        "off" if how == "off" else "later",
+        {"now": "later"}.get(how, how),
         messages=[] if options.extract else None,
         seconds=options.seconds,
     )

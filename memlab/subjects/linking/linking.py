@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from memlab.errors import LabBusy, MemlabError
 from memlab.kernel.base.threads import Background, Worker
 from memlab.kernel.recall import Filters, Population, Question, Where
-from memlab.kernel.schema import RECALLABLE
+from memlab.kernel.schema import NEVER, RECALLABLE
 from memlab.kernel.state import State, compact_columns
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.results import Linked
 from memlab.subjects.linking.candidates import PairedState
 from memlab.subjects.linking.resolving import decide_links
 from memlab.subjects.linking.waiting import Waiting
+from memlab.subjects.reading.denials import reports_change
 
 __all__ = ["Comparing", "Linker", "link_waiting"]
 
@@ -33,6 +34,25 @@ In a lab of 100,000 memories, that blocks other writers for about 0.2 s.
 
 # Turns are utterances, not memories of what they state.
 _NO_TURNS = Where.of(pl.col("kind") != "turn")
+
+
+_CORRECTED = 20
+"""The minimum neighbours of a correction: a statement and its correction share few words."""
+
+
+def _may_correct(state: State, columns: Mapping[str, list[Any]], texts: Sequence[str]) -> bool:
+    """Return whether a row other than a turn reports a change, or may be corrected already.
+
+    A row that began before the newest memory of the lab may be.
+    """
+    kinds = columns.get("kind") or [None] * len(texts)
+    created = columns.get("created") or [None] * len(texts)
+    newest = int(state.numbers["created"].values.max()) if len(state) else NEVER
+    return any(
+        kind == "correction" or (when is not None and when < newest) or reports_change(text)
+        for kind, when, text in zip(kinds, created, texts, strict=True)
+        if kind != "turn"
+    )
 
 
 class Comparing:
@@ -51,12 +71,16 @@ class Comparing:
         *,
         first: int,
         now: int,
-    ) -> Linked:
+        corrections: bool = False,
+    ) -> Linked | None:
         """Decide the links of memories before they are stored; ids start at `first`.
 
-        `edges` are the ``next`` edges that lead to the new memories.
+        `edges` are the ``next`` edges that lead to the new memories. With `corrections`, the result
+        is None unless a memory reports a change, or began before another memory of the lab.
         """
         state = self._core.store.state
+        if corrections and not _may_correct(state, columns, texts):
+            return None
         fresh = State.from_rows(compact_columns(columns), texts, vectors, at=now, like=state)
         before = np.full(len(fresh), -1, dtype=np.int64)
         if edges is not None:
@@ -65,7 +89,10 @@ class Comparing:
             )
         joint = PairedState(state, self._core.pack, now, fresh=fresh, before=before)
         kinds = fresh.names["kind"]
-        return self._decide(joint, joint.size + np.flatnonzero(kinds.codes != kinds.code("turn")))
+        compared = kinds.codes != kinds.code("turn")
+        if corrections:  # facts end facts by their fields
+            compared &= fresh.names["predicate"].codes < 0
+        return self._decide(joint, joint.size + np.flatnonzero(compared), corrections=corrections)
 
     def after(self, ids: range) -> Linked:
         """Decide the links of stored memories, in order of their ids.
@@ -97,18 +124,22 @@ class Comparing:
         _, cosine = state.vectors.top(vector, 1, **search)
         return float(self._core.store.embedder.closeness(cosine)[0])
 
-    def _decide(self, joint: PairedState, rows: NDArray[np.int64]) -> Linked:
+    def _decide(
+        self, joint: PairedState, rows: NDArray[np.int64], *, corrections: bool = False
+    ) -> Linked:
         """Decide the links of rows with the settings of the pack."""
         pack = joint.pack
+        count = int(pack.settings["link-candidates"])
         return decide_links(
             joint,
             rows,
             self._populate,
             self._core.store.embedder.pair_closeness,
-            count=int(pack.settings["link-candidates"]),
+            count=max(count, _CORRECTED) if corrections else count,
             strength_gain=float(pack.settings["merge-gain"]),
             max_edges=int(pack.settings["edges-per-node"]),
             min_certainty=float(pack.settings["destroy-certainty"]),
+            corrections=corrections,
         )
 
     def _populate(

@@ -37,6 +37,7 @@ from memlab.subjects.linking.candidates import PairedState, Populate, Scopes, fi
 from memlab.subjects.linking.pairs import Pairs
 from memlab.subjects.linking.timeline import FOREVER, Meeting, Timeline, find_past_rows
 from memlab.subjects.reading.claims import both, difference
+from memlab.subjects.reading.denials import corrects, denies_value, reports_change
 
 __all__ = ["decide_links"]
 
@@ -63,6 +64,8 @@ LINK_EDGES = {
 # The results of ``link`` that ``resolve`` decides, the columns of a memory's reach, and the lists that a merge unites.
 _CONFLICTS = ("duplicate", "updates", "contradicts")
 _REACH = ("project", "scope", "branch", "season", "visibility")
+# Kinds of memories about single events: what happened once ends no rule.
+_INCIDENTS = ("gotcha", "environment-quirk", "error-pattern", "codebase-discovery")
 _UNITED = ("tags", "files", "agents")
 
 Ints = NDArray[np.int64]
@@ -79,17 +82,26 @@ def decide_links(
     strength_gain: float,
     max_edges: int,
     min_certainty: float,
+    corrections: bool = False,
 ) -> Linked:
     """Decide the links of new rows by the pack's policies, without storing them.
 
     `rows` ascend. They are all rows of ``joint.fresh``, or rows of the state. Each row is compared
     with its `count` nearest memories. A merge adds `strength_gain` to the survivor's strength. A
     memory gets at most `max_edges` edges of one relation (0: unlimited). If the certainty is below
-    `min_certainty`, no memory is ended.
+    `min_certainty`, no memory is ended. With `corrections`, only statements that report a change
+    end others, and nothing merges.
     """
-    return _Decision(joint, rows, populate, closeness, count=count, bound=min_certainty).build(
-        strength_gain=strength_gain, max_edges=max_edges
+    decision = _Decision(
+        joint,
+        rows,
+        populate,
+        closeness,
+        count=count,
+        bound=min_certainty,
+        corrections=corrections,
     )
+    return decision.build(strength_gain=strength_gain, max_edges=max_edges)
 
 
 class _ComparedPairs:
@@ -162,8 +174,10 @@ class _Decision:
         *,
         count: int,
         bound: float,
+        corrections: bool = False,
     ) -> None:
         self.joint, self.rows, self.bound = joint, rows, bound
+        self.corrections = corrections
         self.timeline = Timeline(joint)
         self.ended_by: dict[int, int] = {}
         """The memory at whose valid time each superseded memory ended."""
@@ -217,6 +231,8 @@ class _Decision:
         compared = self._compare(new, old, similarity, rank, closeness)
         on_line = compared.pairs.on_line & _have_same_reach(compared.pairs, self.joint.now)
         self._resolve(compared, on_line)
+        if self.corrections:
+            _keep_corrections(compared)
         self._weigh_restatements(compared)
         settled = compared.resolution != "keep-both"
         settled &= np.array(
@@ -827,6 +843,23 @@ def _have_same_reach(pairs: Pairs, now: int) -> NDArray[np.bool_]:
     for side, positions in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
         is_allowed &= side.number("valid_from")[positions] <= now
     return is_allowed
+
+
+def _keep_corrections(compared: _ComparedPairs) -> None:
+    """Keep only decisions in which a statement that reports a change ends another, or flags it."""
+    kinds = compared.pairs.new.word("kind")
+    for pair in range(len(compared.relation)):
+        later, earlier = compared.texts(pair)
+        is_correction = (
+            kinds[compared.pairs.first[pair]] == "correction" or reports_change(later)
+        ) and corrects(later, earlier)
+        # an incident ends only the statement of a value that it names
+        if kinds[compared.pairs.first[pair]] in _INCIDENTS:
+            is_correction = denies_value(later, earlier)
+        if compared.word(pair) not in ("updates", "contradicts") or not is_correction:
+            compared.keep_both(np.array([pair]), "none")
+        elif compared.resolution[pair] != "keep-new":
+            compared.resolution[pair] = "keep-both"
 
 
 def _spare_stated(compared: _ComparedPairs) -> None:

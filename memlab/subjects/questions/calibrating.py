@@ -85,9 +85,8 @@ class Calibration(Report):
         """The quality of the fit in one sentence."""
         version = "Not installed" if self.version is None else f"Version {self.version} of known"
         return (
-            f"{version}: fitted on {self.questions} questions. On questions that a fit has not seen, it distinguishes "
-            f"questions with and without an answer with an AUC of {self.auc:.2f}, and puts {self.below:.0%} of the "
-            f"answerable ones below the floor."
+            f"{version}: fitted on {self.questions} questions. On held-out questions, the AUC of answerable questions "
+            f"against unanswerable ones is {self.auc:.2f}, and {self.below:.0%} of the answerable ones are below the floor."
         )
 
     def _display(self) -> object:

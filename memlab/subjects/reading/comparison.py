@@ -34,6 +34,7 @@ from memlab.subjects.reading.claims import (
     stem,
     updates,
 )
+from memlab.subjects.reading.denials import denies_value, ends_what_stays, spares_rule
 from memlab.subjects.reading.slots import SPEAKER, Slot, read_slots
 
 __all__ = [
@@ -221,6 +222,7 @@ CERTAINTY: dict[str, float] = {
     "denial, short": 0.9,
     "words, short": 0.9,
     "denial": 0.3,
+    "value": 0.95,
     "words": 0.2,
     **rules(),
 }
@@ -232,6 +234,9 @@ destroy-certainty, both memories stay.
 
 _SHARED = 0.5
 """The minimum Jaccard index of the words of two statements about the same thing."""
+
+_ANOTHER_ACT = 0.5
+"""The certainty of a verdict on a standing rule by a text that does not name what the rule is about."""
 
 _HEDGED = 0.9
 """The factor of the certainty if one of the two statements is hedged."""
@@ -306,6 +311,11 @@ def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: boo
         best = _merge_verdicts(
             best, Verdict(updates=True, certainty=CERTAINTY["values, moved"], rule="values, moved")
         )
+    if same_speaker and not documents:
+        if denies_value(new.text, old.text) or ends_what_stays(new.text, old.text):
+            best = _merge_verdicts(best, Verdict(True, certainty=CERTAINTY["value"], rule="value"))
+        elif best.certainty > _ANOTHER_ACT and spares_rule(new.text, old.text):
+            best = replace(best, certainty=_ANOTHER_ACT)
     if not same_speaker and best is not NOTHING:
         return Verdict(
             best.updates,

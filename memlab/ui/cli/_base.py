@@ -164,6 +164,7 @@ SECTIONS = {
     "For agents": {
         "serve": "serve a lab over the Model Context Protocol",
         "agent": "extract, run, modules, attribute, metrics, switch off ...",
+        "hook": "give Claude Code and Codex a memory that learns from work",
     },
     "Policies": {
         "policy": "check, use, install, roll back, challenge, verdict ...",
@@ -647,6 +648,11 @@ def read_key(path: Path) -> str:
 @main.group()
 def agent() -> None:
     """Extract facts, run programs, map code, and switch memory on or off."""
+
+
+@main.group()
+def hook() -> None:
+    """Connect a lab to the hooks of Claude Code and Codex."""
 
 
 @main.group()

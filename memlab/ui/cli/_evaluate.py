@@ -82,7 +82,7 @@ _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HT
 @_LEVEL
 @_RANGE
 @click.option("--details", is_flag=True, help="Show all reasons and remarks, and each query.")
-@click.option("--labels", type=_PATH, help="File of labels: decision, memory_id, relevance.")
+@click.option("--labels", type=_PATH, help="File of labels with decision, memory_id and relevance.")
 @click.option(
     "--decision", default="decision", show_default=True, help="Column of recalls in a file."
 )

@@ -64,7 +64,7 @@ MEMORIES = click.argument("memories", type=int, nargs=-1)
 )
 @click.option(
     "--linking",
-    type=click.Choice(["off", "now", "later"]),
+    type=click.Choice(["off", "corrections", "now", "later"]),
     help="When to compare new memories with stored ones. Default: set by the pack.",
 )
 def load(
@@ -170,7 +170,7 @@ def recall(
     """
     hits = lab.recall(query, log=pack is None, explore=explore or None, **options)
     explanations = [hit.explain() for hit in hits] if explain else []
-    rows = [get_fields(hit, "rank", "id", "score", "text", "ref") for hit in hits]
+    rows = [get_fields(hit, "rank", "id", "score", "text", "ref", "created") for hit in hits]
     for row, explanation in zip(rows, explanations, strict=False):
         row["terms"] = explanation.frame.to_dicts()
     summary = {
@@ -179,6 +179,7 @@ def recall(
         "hash": hits.pack.hash,
         "known": hits.known,
         "confidence": hits.confidence,
+        "weak": hits.weak,
         "probes": hits.probes,
     }
     prefix = "" if hits.decision is None else f"recall {hits.decision}: "

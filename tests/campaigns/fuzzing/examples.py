@@ -21,7 +21,14 @@ import numpy as np
 import polars as pl
 
 import memlab
-from memlab.io.adapters import LabSession, Mem0Memory, MemoryFiles, read_memfs, write_memfs
+from memlab.io.adapters import (
+    AsyncMem0Memory,
+    LabSession,
+    Mem0Memory,
+    MemoryFiles,
+    read_memfs,
+    write_memfs,
+)
 from memlab.io.ingest import (
     Conversation,
     LabelledConversation,
@@ -406,6 +413,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "ManualClock": lambda d: (memlab.ManualClock, {"start": 0}),
     "ManualClock.advance": lambda d: (memlab.ManualClock(0).advance, {"days": 1}),
     "ManualClock.set": lambda d: (memlab.ManualClock(0).set, {"when": "2026-01-01"}),
+    "trace": lambda d: (memlab.trace, {"lab": d.lab, "store": "x"}),
     "AsyncLab": lambda d: (memlab.AsyncLab, {"path": d.folder / "async"}),
     "AsyncLab.open": lambda d: (_await(memlab.AsyncLab.open), {"path": d.folder / "async"}),
     "AsyncLab.run": lambda d: (_await(memlab.AsyncLab(d.lab).run), {"f": d.lab.close}),
@@ -978,6 +986,11 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     ),
     "LabSession.get_items": lambda d: (d.session("get_items"), {}),
     "Mem0Memory": lambda d: (Mem0Memory, {"lab": d.lab}),
+    "AsyncMem0Memory": lambda d: (AsyncMem0Memory, {"lab": d.lab}),
+    "AsyncMem0Memory.from_config": lambda d: (AsyncMem0Memory.from_config, {"config_dict": {}}),
+    "Mem0Memory.from_config": lambda d: (Mem0Memory.from_config, {"config_dict": {}}),
+    "Mem0Memory.reset": lambda d: (d.mem0.reset, {}),
+    "Mem0Memory.close": lambda d: (d.mem0.close, {}),
     "Mem0Memory.add": lambda d: (d.mem0.add, {"messages": TALK, "user_id": "ada"}),
     "Mem0Memory.delete": lambda d: (d.mem0.delete, {"memory_id": d.mem0_id}),
     "Mem0Memory.delete_all": lambda d: (d.mem0.delete_all, {"user_id": "ada"}),

@@ -1,1 +1,1 @@
-"""Random lives of a lab: what they do, how they are interrupted, and what must be the same afterwards."""
+"""Random simulated runs of a lab: their steps, their interruptions, and the values that must be equal afterwards."""

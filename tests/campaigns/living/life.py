@@ -44,7 +44,7 @@ _LONGEST = 120.0
 """Seconds after which a step hangs."""
 
 _BESIDE = ("snapshots", "slates", "neighbours", "backups")
-"""What a lab keeps beside its journal, and can do without."""
+"""The files next to the journal that a lab can rebuild."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Trouble:
 
 @dataclass
 class Lived:
-    """How a life went: the troubles, and every step in words."""
+    """The course of a run: the problems, and every step in words."""
 
     seed: str
     steps: tuple[int, ...]

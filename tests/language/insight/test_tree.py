@@ -1,4 +1,4 @@
-"""A computation as a tree: the value at each node, what was chosen, and bounds on what is shown."""
+"""A computation as a tree: the value of each node, the chosen branches, and limits of the display."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from memlab.kernel.verbs.corrections.editing import (
 )
 from memlab.kernel.verbs.fact_rows import canonicalize_names
 from memlab.kernel.verbs.gate import check_disclosed
-from memlab.kernel.verbs.linking import get_comparer
+from memlab.kernel.verbs.linking import get_comparer, links_all
 from memlab.kernel.verbs.remembering.rows import build_event_body, find_names
 
 __all__ = [
@@ -140,7 +140,7 @@ class Dependents:
         return []
 
     def members(self, state: State, row: int) -> Sequence[int]:
-        """Return the ids of the memories that the one in ``row`` represents."""
+        """Return the ids of the memories that the memory in ``row`` represents."""
         return ()
 
     def undo(self, store: Store, rows: Sequence[int]) -> None:
@@ -575,7 +575,7 @@ def _link_new_text(core: Core, id: int) -> tuple[dict[str, Any], list[str]]:
     The state must contain the memory. A correction by a person is never merged or left out.
     Instead, both memories stay, connected by an edge.
     """
-    if core.pack.settings["linking"] == "off":
+    if not links_all(core.pack):
         return {}, []
     linked = get_comparer(core).after(range(id, id + 1))
     if not linked.outcomes:

@@ -80,7 +80,15 @@ class NewToSession:
     def spending(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> None:
         """Return None, because a recall has no token budget."""
 
-    def choose(self, pool: Candidates, scores: Any, ranking: Ranking, *, extra: int) -> Chosen:
+    def choose(
+        self,
+        pool: Candidates,
+        scores: Any,
+        ranking: Ranking,
+        *,
+        extra: int,
+        probability: float | None,
+    ) -> Chosen:
         """Choose the best candidates that the session has not received."""
         order = ranking.order[: ranking.showable]
         repeated = np.isin(pool.rows[order] + 1, self._before)
@@ -123,8 +131,7 @@ def read_slate(store: Store, decision: int) -> Slate:
     """Return the slate of a logged recall. Raises UnknownName if there is none."""
     slate = find_slate(store, decision)
     if slate is None:
-        logged = (str(event.seq) for event in store.journal.events(kinds=("recall",)))
-        raise UnknownName("logged recall", decision, logged)
+        raise UnknownName("logged recall", decision)
     return slate
 
 

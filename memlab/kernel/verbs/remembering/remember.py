@@ -104,8 +104,11 @@ class Remembering:
                 fresh.keep(known_rows.still(store.state))
             self._complete(fresh)
             first, mode = tx.next_id, choose_linking(store.versions.pack, linking, fresh.columns)
-            if mode == "now":
-                linked = self._compare(fresh, first, now, chain=chain)
+            if mode in ("now", "corrections"):
+                linked = self._compare(
+                    fresh, first, now, chain=chain, corrections=mode == "corrections"
+                )
+            if linked is not None:
                 tellings = record_tellings(linked, fresh.columns, now)
                 self._combine(fresh, linked.texts)
             findings = _assign_findings(
@@ -173,12 +176,20 @@ class Remembering:
             fresh.check_bytes(pack)
         fresh.columns = canonicalize_names(state, pack, fresh.columns)
 
-    def _compare(self, fresh: Rows, first: int, now: int, *, chain: bool) -> Linked:
+    def _compare(
+        self, fresh: Rows, first: int, now: int, *, chain: bool, corrections: bool
+    ) -> Linked | None:
         """Compare new rows with stored memories and decide their outcomes."""
         columns, count = fresh.columns, len(fresh)
         edges = make_chain(self._core.store.state, columns, first, count) if chain else None
         return get_comparer(self._core).before(
-            columns, edges, fresh.texts, fresh.vectors, first=first, now=now
+            columns,
+            edges,
+            fresh.texts,
+            fresh.vectors,
+            first=first,
+            now=now,
+            corrections=corrections,
         )
 
     def _combine(self, fresh: Rows, texts: Mapping[int, str]) -> None:

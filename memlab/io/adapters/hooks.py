@@ -1,0 +1,257 @@
+"""Hooks of coding agents: context when a session starts, lessons when it ends.
+
+Claude Code and Codex run a command at events of a session, with a JSON object on standard input. Its transcript is
+read within limits, and learned as often as the host likes: what a session taught is stored once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memlab.errors import InputError
+from memlab.io.formats import parse_messages
+from memlab.io.formats.messages import unwrap_message
+from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.disk import open_regular
+from memlab.subjects.lab import Lab
+
+__all__ = ["HOSTS", "answer_hook", "hook_settings", "read_transcript"]
+
+_TAIL_BYTES = 16 << 20
+"""Maximum bytes of a transcript that are read, from its end: hours of work, in about a second."""
+
+_LINE_BYTES = 4 << 20
+"""Maximum bytes of a line of a transcript; a longer one contains an image or a dump."""
+
+_KEPT = 4_000
+"""Characters that are kept of the beginning and of the end of a text; errors are at either end."""
+
+# What hosts write in the name of the user: orders of the program, instructions, notices of interruptions.
+_BY_THE_HOST = ("<", "# AGENTS.md", "[Request interrupted", "Caveat: ")
+_NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
+
+HOSTS = {
+    "claude": (".claude/settings.json", ("SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd")),
+    "codex": (".codex/hooks.json", ("SessionStart", "UserPromptSubmit", "PreCompact", "Stop")),
+}  # fmt: skip
+"""The file of settings and the events of each host."""
+
+# Claude Code ends without waiting long for SessionEnd, so each Stop learns too; Codex has no other end.
+_LEARNS = ("Stop", "SessionEnd", "PreCompact")
+_SECONDS = 60
+"""Time limit of a hook; a usual one takes about two seconds."""
+
+
+@checked
+def answer_hook(
+    lab: Lab, event: Mapping[str, Any], *, budget: int = 800, project: str | None = None
+) -> dict[str, Any]:
+    """Handle an event of a coding agent, and return the answer for its host.
+
+    ``SessionStart`` and ``UserPromptSubmit`` get a context; ``Stop``, ``PreCompact`` and ``SessionEnd`` learn from the
+    transcript. Other events change nothing.
+
+    Parameters
+    ----------
+    lab
+        The lab.
+    event
+        The object that the host passes, with ``hook_event_name``, ``session_id``, ``transcript_path`` and ``cwd``.
+    budget
+        The maximum length of a context in tokens; half of it at the start of a session, before the task is known.
+    project
+        The project of the memories. Default: the name of the repository that contains ``cwd``.
+
+    Returns
+    -------
+    dict
+        The answer, as JSON on standard output; empty if there is nothing to say.
+
+    Raises
+    ------
+    InputError
+        If the event has no name or no session.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> from memlab.io.adapters.hooks import answer_hook
+    >>> lab = memlab.open()
+    >>> _ = lab.remember("Releases are tagged without a v", kind="convention", project="api")
+    >>> event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": "Tag the release"}
+    >>> answer = answer_hook(lab, event, project="api")
+    >>> "without a v" in answer["hookSpecificOutput"]["additionalContext"]
+    True
+    """
+    name, session = event.get("hook_event_name"), event.get("session_id")
+    if not isinstance(name, str) or not isinstance(session, str) or not session:
+        raise InputError(
+            "The event of a hook needs hook_event_name and session_id. Pass the JSON of the host unchanged."
+        )
+    folder = str(event.get("cwd") or "")
+    project = project or _find_project(folder)
+    if name in _LEARNS and event.get("transcript_path"):
+        messages = list(read_transcript(Path(str(event["transcript_path"])), folder))
+        if messages:
+            lab.agents.end_session(session, messages, project=project)
+        return {}
+    if name == "SessionStart":
+        task, budget = f"rules, changes and decisions of {project or 'this project'}", budget // 2
+    elif name == "UserPromptSubmit":
+        task = str(event.get("prompt") or "")[:_KEPT]
+    else:
+        return {}
+    if not task.strip():
+        return {}
+    # after a compaction the host has lost what the session was told
+    again = name == "SessionStart" and event.get("source") == "compact"
+    context = lab.context(task, budget=budget, session=session, project=project, again=again)
+    if not context.text:
+        return {}
+    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context.text}}
+
+
+def _find_project(folder: str) -> str | None:
+    """Return the name of the repository that contains a folder, or of the folder."""
+    if not folder:
+        return None
+    path = Path(folder)
+    root = next((parent for parent in (path, *path.parents) if (parent / ".git").exists()), path)
+    return root.name or None
+
+
+def read_transcript(path: Path, folder: str = "") -> Iterator[dict[str, Any]]:
+    """Yield the messages of a transcript of Claude Code or Codex.
+
+    They are as for ``lab.agents.end_session``. Paths below ``folder`` become relative.
+    Of a long file, the end is read; lines and messages that cannot be read are
+    left out, and a missing file has none.
+
+    Parameters
+    ----------
+    path
+        The transcript, as JSON Lines.
+    folder
+        The working folder of the session.
+
+    Yields
+    ------
+    dict
+        The messages, with the time of each as ``at``.
+
+    Examples
+    --------
+    >>> import json, pathlib, tempfile
+    >>> from memlab.io.adapters.hooks import read_transcript
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "s1.jsonl"
+    >>> line = {"type": "user", "message": {"role": "user", "content": "Use nox"}}
+    >>> _ = path.write_text(json.dumps(line))
+    >>> [message["content"] for message in read_transcript(path)]
+    ['Use nox']
+    """
+    if not path.exists():
+        return  # deleted by the user, or not written yet
+    with open_regular(path) as file:
+        skipped = max(0, path.stat().st_size - _TAIL_BYTES)
+        file.seek(skipped)
+        while line := file.readline(_LINE_BYTES):
+            if not line.endswith(b"\n") and len(line) == _LINE_BYTES:
+                while len(file.readline(_LINE_BYTES)) == _LINE_BYTES:
+                    pass
+                continue
+            try:
+                entry = json.loads(line)
+            except (ValueError, RecursionError):
+                continue  # half a line, at the cut or while the host writes
+            message = _read_entry(entry, folder) if isinstance(entry, dict) else None
+            if message is not None:
+                yield message
+
+
+def _read_entry(entry: Mapping[str, Any], folder: str) -> dict[str, Any] | None:
+    """Return the message in a line of a transcript; None if nobody said it or it cannot be read."""
+    if any(entry.get(name) is True for name in _NOT_SAID):
+        return None
+    payload = entry.get("payload")
+    item: Mapping[str, Any] | None
+    if isinstance(payload, dict):
+        item = payload if entry.get("type") == "response_item" else None
+    else:
+        item = entry if entry.get("type") in ("user", "assistant") else None
+    if item is None:
+        return None
+    message = {**_clean(unwrap_message(item), folder), "at": entry.get("timestamp")}
+    try:
+        parsed = parse_messages([message])
+    except InputError:
+        return None
+    if any(part.role == "user" and part.text.lstrip().startswith(_BY_THE_HOST) for part in parsed):
+        return None
+    return message
+
+
+def _clean(value: Any, folder: str) -> Any:
+    """Return a JSON value with short, valid texts and relative paths."""
+    if isinstance(value, str):
+        if len(value) > 2 * _KEPT:
+            value = f"{value[:_KEPT]}\n{value[-_KEPT:]}"
+        value = value.encode("utf-8", "replace").decode().replace("\0", "")
+        return value.replace(f"{folder.rstrip('/')}/", "") if folder else value
+    if isinstance(value, list):
+        return [_clean(item, folder) for item in value]
+    if isinstance(value, dict):
+        return {name: _clean(item, folder) for name, item in value.items()}
+    return value
+
+
+def hook_settings(
+    host: str, command: str, settings: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the settings of a host with memlab's hooks.
+
+    Parameters
+    ----------
+    host
+        "claude" or "codex".
+    command
+        The command line that the host runs.
+    settings
+        The present settings. Default: none. Hooks of others stay, and former hooks of memlab are replaced.
+
+    Returns
+    -------
+    dict
+        The settings.
+
+    Raises
+    ------
+    InputError
+        If the present settings have no object of hooks.
+
+    Examples
+    --------
+    >>> from memlab.io.adapters.hooks import hook_settings
+    >>> sorted(hook_settings("codex", "memlab hook run agent.memlab")["hooks"])
+    ['PreCompact', 'SessionStart', 'Stop', 'UserPromptSubmit']
+    """
+    result = dict(settings or {})
+    hooks = result.get("hooks") or {}
+    if not isinstance(hooks, dict) or not all(
+        isinstance(groups, list) for groups in hooks.values()
+    ):
+        raise InputError(
+            '"hooks" in the settings is not an object of lists. Correct the file first.'
+        )
+    hooks = {
+        name: [group for group in groups if "memlab hook run" not in json.dumps(group)]
+        for name, groups in hooks.items()
+    }
+    for name in HOSTS[host][1]:
+        hook = {"type": "command", "command": command, "timeout": _SECONDS}
+        if name == "Stop" and host == "claude":
+            hook["async"] = True
+        hooks[name] = [*hooks.get(name, []), {"hooks": [hook]}]
+    return result | {"hooks": {name: groups for name, groups in hooks.items() if groups}}

@@ -1,0 +1,542 @@
+"""Find what a session of work taught: commands that failed and then passed, corrections, rules.
+
+A session of work has calls of tools that name a command or a file. Its lessons carry the files of
+their turn, so that a later task on these files gets them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, zip_longest
+
+from memlab.io.formats import Message
+from memlab.kernel.base.display import clip
+from memlab.kernel.english import holds, padded, phrases, vocabulary, words_of
+from memlab.subjects.extraction.proposing import Scope, Source
+from memlab.subjects.extraction.staged import Proposed
+from memlab.subjects.reading.acts import read_sentences
+from memlab.subjects.reading.sentences import shorten
+
+__all__ = ["WORK", "find_work", "read_calls"]
+
+WORK = {
+    "gotcha": "Gotcha",
+    "correction": "Changed",
+    "feedback": "Told",
+    "rule": "Rule",
+    "cause": "Cause",
+    "answer": "Answer",
+    "statement": "Stated",
+}
+"""The sorts of lesson of work in order of importance, with their labels in a report."""
+
+# The kind of memory and the confidence of each sort of lesson.
+_SORTS = {
+    "gotcha": ("gotcha", 0.8),
+    "correction": ("correction", 0.8),
+    "feedback": ("human-feedback", 0.8),
+    "rule": ("convention", 0.8),
+    "cause": ("learning", 0.7),
+    "answer": ("codebase-discovery", 0.7),
+    "statement": ("context", 0.6),
+}
+# Limits of one session: lessons of a sort, tokens of a lesson, files of a lesson, characters of a quoted error or command.
+_MOST_OF_A_SORT = 20
+_MOST_TOKENS = 80
+_MOST_FILES = 5
+_MOST_QUOTED = 160
+_MOST_COMMAND = 120
+_MOST_EXPLAINED = 40
+# The minimum words of a lesson, and of its words that name something.
+_FEWEST_WORDS, _FEWEST_TELLING = 4, 3
+# The share of words from which an agent's sentence repeats a lesson.
+_REPEATED = 0.6
+# Lessons with which an agent's sentence is compared, and the maximum characters of a text in which paths are looked for.
+_COMPARED, _KEPT = 200, 4_000
+
+# A path with an extension of a source or configuration file.
+_PATH = re.compile(
+    r"(?<![\w/.:@-])(?:\.?[\w-]+/)*[\w.-]*[\w-]\.(?:py|pyi|toml|cfg|ini|md|rst|txt|ya?ml|json|lock|[jt]sx?|mjs|rs|go|java|kt|rb|"
+    r"php|c|h|cc|cpp|hpp|cs|sh|sql|html|css|hy|ex|hs|xml|gradle|proto)\b(?![\w/])"
+    r"|\b(?:Dockerfile|Makefile|Justfile|Jenkinsfile)\b"
+)
+# Something with a name: code, an option, a number, or a name with signs or capitals of code.
+_NAMED = re.compile(
+    r"`[^`]+`|(?<!\w)--?[a-z][\w-]+|\d|\w[_.]\w|[a-z][A-Z]|\b[A-Z]{2,}\b|(?<=[a-z,] )[A-Z]\w"
+)
+_FENCE = re.compile(
+    r"```.*?(?:```|\Z)|<(system-reminder|command-\w+|local-command-\w+)>.*?</\1>", re.S
+)
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.M)
+_EDITS = re.compile(r"edit|write|patch|replace|create|insert", re.IGNORECASE)
+_PATHS = ("file_path", "path", "notebook_path", "filename", "target_file")
+
+# Parts of a command line: separators, what precedes a program, and programs that start another program.
+_PARTS = re.compile(r"\s*(?:&&|\|\||[;|\n])\s*")
+_BEFORE = re.compile(
+    r"^(?:(?:\w+=\S*|sudo|time|env(?: -u \w+| -i)*|timeout \S+|(?:uv|poetry|pipenv|hatch|pdm) run|(?:\S*/)?python3? -m|npx|"
+    r"bundle exec)\s+)+"
+)
+_SUBCOMMANDS = frozenset(
+    ("git", "npm", "yarn", "pnpm", "cargo", "go", "docker", "make", "pip", "uv", "poetry", "hatch", "pdm", "python",
+     "python3", "node", "kubectl", "terraform", "nox", "tox", "gh", "bash", "sh", "just", "mvn", "gradle", "dotnet")
+)  # fmt: skip
+# Programs that read or search: their failure teaches nothing, and their output may quote failures.
+_READERS = frozenset(
+    ("cat", "ls", "grep", "rg", "find", "head", "tail", "sed", "awk", "echo", "cd", "pwd", "which", "wc", "tree", "diff",
+     "export", "source", "sleep", "true", "test", "env", "git diff", "git log", "git show", "git status", "git grep",
+     "git blame", "git stash", "git add", "git commit", "git checkout", "git branch")
+)  # fmt: skip
+
+# The exit status in a result, and lines of programs that report a failure, the most telling first.
+_STATUS = re.compile(
+    r"(?:exit(?:ed with)?|return)[ _]?(?:code|status)\W{0,4}(-?\d+)", re.IGNORECASE
+)
+_ERRORS = (
+    re.compile(r"^(?:E +)?([\w.]*(?:Error|Exception|Warning)\b: .+)$", re.M),
+    re.compile(r"^(?:error|fatal|npm ERR!|make: \*\*\*|E  ).*\S.*$", re.M | re.IGNORECASE),
+    re.compile(r"^.*(?:command not found|No such file|Permission denied|not recognized).*$", re.M),
+    re.compile(r"^.*\b[1-9]\d* (?:failed|failures?|errors?)\b.*$", re.M),
+    re.compile(r"^(?:FAILED|FAIL|ERROR|Traceback|panic)\b.*$", re.M),
+)
+# Errors of commands and names that do not exist.
+_MISSING = re.compile(r"command not found|No such file|not recognized", re.IGNORECASE)
+_NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
+_SHELL = re.compile(
+    r"^\S+: (?:line \d+: )?(?:\S+: )?(?=command not found|No such file|Permission denied)"
+)
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.S)
+_MARKS = " \n\t=-*>#\u2022"
+
+
+@dataclass
+class Call:
+    """A call of a tool that runs a command or names files, with its result.
+
+    ``number`` is the number of its message. ``failed`` is None without a result, and ``error`` is
+    the line of the result that tells most.
+    """
+
+    number: int
+    command: str
+    files: tuple[str, ...]
+    edits: bool
+    failed: bool | None = None
+    error: str = ""
+
+    @cached_property
+    def parts(self) -> dict[str, str]:
+        """The commands of a command line by their programs: "pytest", "git push"; readers left out."""
+        line = self.command.partition("<<")[0]
+        masked = _QUOTED.sub(lambda match: "_" * len(match.group()), line)
+        result, start = {}, 0
+        for end in [*_PARTS.finditer(masked), None]:
+            part = line[start : end.start() if end else None].strip("() &\n")
+            start = end.end() if end else 0
+            words = _BEFORE.sub("", part).split()
+            name = words[0].rpartition("/")[2] if words and words[0] not in _READERS else ""
+            if name in _SUBCOMMANDS:
+                further = next((word for word in words[1:] if not word.startswith("-")), "")
+                name = f"{name} {further}".strip()
+            if name and (name not in _READERS or "/" in words[0]):
+                result[name] = part
+        return result
+
+    @property
+    def program(self) -> str:
+        """The last program of the command line, which the others prepare; "" without one."""
+        return next(reversed(self.parts), "")
+
+    def find(self, program: str) -> str | None:
+        """Return the part that runs a program, with or without its subcommand, or None."""
+        return next(
+            (
+                part
+                for name, part in self.parts.items()
+                if program in (name, name.split()[0]) or name == program.split()[0]
+            ),
+            None,
+        )
+
+
+def find_work(messages: Sequence[Message], where: Scope) -> list[Proposed]:
+    """Return the lessons of a session of work; none if no call names a command or file."""
+    calls = read_calls(messages)
+    if not calls:
+        return []
+    work = _Work(messages, calls, where)
+    lessons: dict[str, Proposed] = {}
+    for lesson in (*work.find_gotchas(), *work.read_sentences()):
+        lessons.setdefault(lesson.text.casefold(), lesson)
+    by_sort = {sort: [item for item in lessons.values() if item.rule == sort] for sort in WORK}
+    return [lesson for items in by_sort.values() for lesson in items[-_MOST_OF_A_SORT:]]
+
+
+def read_calls(messages: Sequence[Message]) -> list[Call]:
+    """Return the calls that run a command or name files, each with its result.
+
+    Results follow their calls in order, as in the transcripts of all hosts.
+    """
+    calls: list[Call] = []
+    pending: deque[Call] = deque()
+    for number, message in enumerate(messages):
+        if message.role == "tool":
+            if pending:
+                call = pending.popleft()
+                call.failed, call.error = _read_result(message)
+        elif message.role == "user" and message.text:
+            pending.clear()
+        for name, arguments in zip_longest(message.calls, message.arguments, fillvalue=""):
+            call = _read_call(number, name, arguments)
+            pending.append(call)
+            if call.command or call.files:
+                calls.append(call)
+    return calls
+
+
+def _read_call(number: int, name: str, arguments: str) -> Call:
+    """Return the command and the files of a call of a tool."""
+    try:
+        fields = json.loads(arguments)
+    except (ValueError, RecursionError):
+        fields = arguments
+    if not isinstance(fields, dict):
+        fields = {"input": fields}
+    command = fields.get("command", fields.get("cmd", ""))
+    if isinstance(command, list):
+        command = " ".join(map(str, command[2:] if command[1:2] in (["-lc"], ["-c"]) else command))
+    command = str(command or "").strip()
+    patched = _PATCHED.findall(f"{command}\n{fields.get('input') or fields.get('patch') or ''}")
+    paths = [fields[name] for name in _PATHS if isinstance(fields.get(name), str)]
+    is_edit = bool(patched or _EDITS.search(name))
+    return Call(number, "" if is_edit else command, (*patched, *paths), is_edit)
+
+
+def _read_result(message: Message) -> tuple[bool, str]:
+    """Return whether a result reports a failure, and its most telling line."""
+    text = message.text
+    if text.startswith("{"):  # Codex wraps what a command printed
+        try:
+            wrapped = json.loads(text)
+        except (ValueError, RecursionError):
+            wrapped = {}
+        if isinstance(wrapped.get("output"), str):
+            text = f"{wrapped['output']}\n{json.dumps(wrapped.get('metadata'))}"
+    lines = [matches[-1] for pattern in _ERRORS if (matches := pattern.findall(text))]
+    statuses = _STATUS.findall(text)
+    failed = message.failed or (int(statuses[-1]) != 0 if statuses else bool(lines))
+    last = next((line for line in reversed(text.splitlines()) if line.strip(_MARKS)), "")
+    line = _SHELL.sub("", (lines[0] if lines else last).strip(_MARKS))
+    return failed, clip(re.sub(r" \([\w/.-]+\)$", "", line), _MOST_QUOTED)
+
+
+class _Work:
+    """A session of work: its messages, its calls, and the turn of the user to which each belongs."""
+
+    def __init__(self, messages: Sequence[Message], calls: list[Call], where: Scope) -> None:
+        self.messages, self.calls, self.where = messages, calls, where
+        self.turns = list(
+            accumulate(message.role == "user" and bool(message.text) for message in messages)
+        )
+        self.calls_of: dict[int, list[Call]] = defaultdict(list)
+        """The calls of each turn."""
+        for call in calls:
+            self.calls_of[self.turns[call.number]].append(call)
+        self.spoken: dict[int, list[int]] = defaultdict(list)
+        """The numbers of the messages with words of each turn, without results of tools."""
+        for number, message in enumerate(messages):
+            if message.text and message.role in ("user", "assistant"):
+                self.spoken[self.turns[number]].append(number)
+
+    def propose(
+        self, sort: str, text: str, number: int, files: list[str], position: tuple[int, int] | None = None,
+        programs: Sequence[str] = (),
+    ) -> Proposed:  # fmt: skip
+        """Return a lesson of a message as a proposal, with its files and programs.
+
+        A failed command without any file is a quirk of the environment.
+        """
+        message = self.messages[number]
+        start, stop = position or (0, len(message.text))
+        kind, confidence = _SORTS[sort]
+        by_user = message.role == "user"
+        paths = [file.removeprefix("./") for file in files if _PATH.fullmatch(file.lstrip("/"))]
+        paths = list(dict.fromkeys(paths))[:_MOST_FILES]
+        fields = {
+            "kind": "environment-quirk" if sort == "gotcha" and not paths else kind,
+            "confidence": confidence if by_user or sort == "gotcha" else confidence - 0.2,
+            "provenance": "user-stated" if by_user else "inferred",
+            "tags": list(dict.fromkeys([sort, *programs]))[:4],
+            "reason": f"extracted by the rule {sort}",
+            **({"files": paths} if paths else {}),
+        } | Source(message, number, self.where).fields(own=True)
+        span = message.text[start:stop].strip()
+        return Proposed("memory", text, sort, number, start, stop, span, fields)
+
+    def files_of(self, turn: int) -> list[str]:
+        """Return the files that a turn edited, read or named, in this order.
+
+        A turn without any comments on the turn before.
+        """
+        calls = self.calls_of[turn]
+        touched = sorted(calls, key=lambda call: not call.edits)
+        texts = [call.command for call in calls]
+        texts += [self.messages[number].text for number in self.spoken[turn]]
+        paths = [path for text in texts if len(text) < _KEPT for path in _PATH.findall(text)]
+        files = [*(file for call in touched for file in call.files), *paths]
+        return files if files or not turn else self.files_of(turn - 1)
+
+    # -- commands ---------------------------------------------------------------------------------------------
+
+    def find_gotchas(self) -> Iterator[Proposed]:
+        """Yield a lesson for each command that failed and later had another result."""
+        # The next run of the same program counts; a program that does not exist is replaced by another one.
+        by_program: dict[str, list[int]] = defaultdict(list)
+        for position, call in enumerate(self.calls):
+            for program in call.parts:
+                by_program[program.split()[0]].append(position)
+        for position, call in enumerate(self.calls):
+            if not call.failed or not (program := call.program):
+                continue
+            after = next(
+                (
+                    self.calls[index]
+                    for index in by_program[program.split()[0]]
+                    if index > position and self.calls[index].find(program)
+                ),
+                None,
+            ) or self._find_replacement(call)
+            if after is None or (after.failed and after.error == call.error):
+                continue
+            between = self.calls[position + 1 : self.calls.index(after)]
+            if text := _tell_pair(call, between, after):
+                text = f"{text} {self._explain(call.number, after.number)}".strip()
+                edited = [file for item in between if item.edits for file in item.files]
+                paths = _PATH.findall(f"{call.error} {call.command}")
+                files = [*edited, *paths, *self.files_of(self.turns[call.number])]
+                programs = [program, after.program]
+                yield self.propose("gotcha", text, call.number, files, (0, 0), programs)
+
+    def _find_replacement(self, call: Call) -> Call | None:
+        """Return the next command of the turn that passes, if the command of a call does not exist."""
+        if _MISSING.search(call.error) is None:
+            return None
+        rest = self.calls_of[self.turns[call.number]]
+        return next(
+            (
+                later
+                for later in rest[rest.index(call) + 1 :]
+                if later.failed is False and later.program
+            ),
+            None,
+        )
+
+    def _explain(self, start: int, stop: int) -> str:
+        """Return the sentence that explains a failure, or names something after the success."""
+        sentences = [
+            (number, sentence)
+            for number in range(start, min(stop + 3, len(self.messages)))
+            if self.messages[number].role == "assistant"
+            for _, _, sentence in _list_sentences(self.messages[number].text)
+            if _NAMED.search(sentence)
+        ]
+        causes = phrases("session", "breakthrough", "solution")
+        explained = [text for _, text in sentences if holds(padded(words_of(text)), causes)]
+        after = [text for number, text in sentences if number > stop and "`" in text]
+        return shorten(next(iter([*explained, *after]), ""), _MOST_EXPLAINED)
+
+    # -- sentences --------------------------------------------------------------------------------------------
+
+    def read_sentences(self) -> Iterator[Proposed]:
+        """Yield the corrections, rejections, rules, causes, answers and statements of a session.
+
+        The user's come first, because an agent repeats them.
+        """
+        lessons: list[set[str]] = []
+        for role in ("user", "assistant"):
+            for number, message in enumerate(self.messages):
+                if message.role != role or not message.text:
+                    continue
+                for lesson in self._read_message(number):
+                    words = _telling_words(lesson.text)
+                    if role == "user" or all(
+                        len(words & other) < _REPEATED * len(words) for other in lessons
+                    ):
+                        yield lesson
+                    lessons.append(words)
+                    del lessons[:-_COMPARED]
+
+    def _read_message(self, number: int) -> Iterator[Proposed]:
+        """Yield the lessons of a message: as a whole if its sentences need one another."""
+        message, turn = self.messages[number], self.turns[number]
+        text, by_user = message.text, message.role == "user"
+        is_first = by_user and self.calls[0].number > number
+        if by_user and not is_first and (rejection := _read_rejection(text)):
+            done = next(
+                (call.command for call in reversed(self.calls_of[turn - 1]) if call.command), ""
+            )
+            done = f" (said after `{clip(done, 80)}`)" if done else ""
+            yield self.propose("feedback", rejection + done, number, self.files_of(turn - 1))
+            return
+        if answer := self._read_answer(number):
+            files = [*_PATH.findall(answer), *self.files_of(turn)]
+            yield self.propose("answer", answer, number, files)
+            return
+        before = ""
+        for start, stop, sentence in _list_sentences(text):
+            words = words_of(sentence)
+            sort = _choose_sort(sentence, padded(words), by_user=by_user, is_first=is_first)
+            whole = sentence
+            if words and words[0] in vocabulary("session", "back"):
+                whole = f"{before} {sentence}" if before else ""
+            before = sentence
+            if sort is not None and _has_object(whole):
+                files = _PATH.findall(sentence) or self.files_of(turn)
+                programs = [
+                    call.program
+                    for call in self.calls_of[turn]
+                    if call.program and call.program.split()[0] in words
+                ]
+                lesson = shorten(whole, _MOST_TOKENS)
+                yield self.propose(sort, lesson, number, files, (start, stop), programs)
+
+    def _read_answer(self, number: int) -> str:
+        """Return a question with its answer, or "" if a message answers none.
+
+        A user answers the agent's last question, and an agent with its last words a question of the
+        user that it looked into.
+        """
+        # Of a user, the last words before must be a question; of an agent, the user's message must contain one.
+        message, turn = self.messages[number], self.turns[number]
+        by_user, question = message.role == "user", ""
+        if by_user:
+            earlier = self.spoken[turn - 1][-1:]
+            if earlier and self.messages[earlier[0]].role == "assistant":
+                question = self.messages[earlier[0]].text.strip()
+                question = question if question.endswith("?") else ""
+        elif number == self.spoken[turn][-1] and any(
+            call.number < number for call in self.calls_of[turn]
+        ):
+            first = self.messages[self.spoken[turn][0]]
+            question = first.text.strip() if first.role == "user" else ""
+        mark = question.find("?")
+        if mark < 0:
+            return ""
+        start = max(question.rfind(". ", 0, mark), question.rfind("\n", 0, mark)) + 1
+        question = shorten(" ".join(question[start : question.rfind("?") + 1].split()), 30)
+        answer = shorten(" ".join(_FENCE.sub(" ", message.text).split()), _MOST_TOKENS)
+        if len(_telling_words(question)) < 2 or answer.endswith("?") or not _has_object(answer):
+            return ""
+        opening = words_of(answer)[0]
+        if not by_user and (
+            not _NAMED.search(answer) or opening in vocabulary("session", "of-myself")
+        ):
+            return ""
+        return f"{question} {answer}"
+
+
+def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
+    """Return what happened from a failure to the next result, or "" if nothing was changed."""
+    # What failed comes first, then what replaced it, then what made it pass.
+    failing = call.parts[call.program]
+    passing = after.find(call.program) or after.parts.get(after.program, "")
+    edited = list(dict.fromkeys(file for item in between if item.edits for file in item.files))
+    prepared = [*(item for item in between if item.failed is False), after]
+    helped = [part for item in prepared for part in item.parts.values()]
+    helped = [part for part in helped if part not in (failing, passing, *call.parts.values())]
+    steps = [f"`{clip(part, 100)}`" for part in dict.fromkeys(helped)][-2:]
+    if edited:
+        steps.append(f"a change of {', '.join(edited[:_MOST_FILES])}")
+    if after.failed and not steps:
+        return ""
+    is_gone = "/" in failing.split()[0] and "no such file" in call.error.casefold()
+    state = "is gone" if is_gone else "failed"
+    text = f"`{clip(failing, _MOST_COMMAND)}` {state}: {call.error.rstrip('.')}."
+    if not after.failed and passing != failing:
+        text += f" `{clip(passing, _MOST_COMMAND)}` passed instead."
+    if steps:
+        text += f" {'This changed' if after.failed else 'It passed'} after {' and '.join(steps)}."
+    elif passing == failing:
+        text += " It passed when it was run again, without a change."
+    if moved := _NOT_THERE.search(call.error):
+        text += f" `{moved[1]}` is no longer in `{moved[2]}`."
+    return text
+
+
+def _list_sentences(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield position and text of each sentence that is not a question, without code blocks."""
+    own = _FENCE.sub(lambda match: " " * len(match.group()), text)
+    for part in read_sentences(own):
+        if part.act not in ("question", "wish", "greeting"):
+            sentence = " ".join(own[part.start : part.stop].split()).strip(_MARKS)
+            if sentence:
+                yield part.start, part.stop, sentence
+
+
+def _read_rejection(text: str) -> str:
+    """Return a message in which a user rejects what the agent did, or "" if it is none.
+
+    Its sentences depend on one another, so that they are one lesson.
+    """
+    flat = " ".join(_FENCE.sub(" ", text).split())
+    low = padded(words_of(flat))
+    if not low.startswith(tuple(phrases("session", "rejects"))):
+        return ""
+    if not vocabulary("session", "accepts").isdisjoint(low.split()[:3]):
+        return ""
+    sentences = [sentence for _, _, sentence in _list_sentences(text)]
+    if not sentences or not _has_object(" ".join(sentences)):
+        return ""
+    return shorten(flat, _MOST_TOKENS)
+
+
+def _choose_sort(sentence: str, low: str, *, by_user: bool, is_first: bool) -> str | None:
+    """Return the sort of lesson that a sentence states, or None.
+
+    The first message of a user states the task, so that only plain rules in it are lessons.
+    """
+    first = low.split()[0] if low.strip() else ""
+    if holds(low, phrases("session", "momentary")) or (
+        not by_user and first in vocabulary("session", "of-myself")
+    ):
+        return None
+    if holds(low, phrases("session", "corrected")):
+        return "correction"
+    if holds(low, phrases("session", "rule")) or (
+        by_user
+        and not is_first
+        and holds(low, phrases("session", "weak-rule", "avoid"))
+        and vocabulary("session", "of-the-speaker").isdisjoint(low.split())
+    ):
+        return "rule"
+    if holds(low, phrases("session", "breakthrough", "solution")):
+        return "cause"
+    is_statement = by_user and not is_first and first not in vocabulary("session", "chatter")
+    is_statement &= not holds(low, phrases("session", "failure", "addressed"))
+    return "statement" if is_statement and _states(sentence) else None
+
+
+def _states(sentence: str) -> bool:
+    """Return whether a sentence states something about the project."""
+    part = next(read_sentences(sentence), None)
+    return part is not None and part.act == "statement" and not part.hedged
+
+
+def _telling_words(text: str) -> set[str]:
+    """Return the words of a text that name something."""
+    return {word for word in words_of(text) if word not in vocabulary("negation", "fillers")}
+
+
+def _has_object(text: str) -> bool:
+    """Return whether a lesson names its object."""
+    words = _telling_words(text)
+    return (
+        len(text.split()) >= _FEWEST_WORDS
+        and len(words) >= _FEWEST_TELLING
+        and (_NAMED.search(text) is not None or len(words) > _FEWEST_TELLING)
+    )

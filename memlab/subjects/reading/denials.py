@@ -1,0 +1,136 @@
+"""Find a value that a later text says is over: "no longer tox", "renamed from master to main"."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from memlab.kernel.english import holds, padded, phrases, words_of
+from memlab.subjects.reading.claims import Statement, stem
+
+__all__ = ["corrects", "denies_value", "ends_what_stays", "reports_change", "spares_rule"]
+
+# A value: code in backticks, or one word with the signs of paths, versions and options.
+_VALUE = r"(?P<value>`[^`]+`|[\w@][\w./+:@-]*[\w+]|\w)"
+# The value that ends: after a denial, after the verb of a change, or before the end that is stated of it.
+_DENIED = (
+    re.compile(
+        r"\b(?:no longer|instead of|rather than|in place of|forget(?: about)?|, (?:and )?not|got rid of|we dropped|"
+        r"(?:renamed|moved|migrated|switched|raised|lowered|bumped|changed|went|goes)(?: [\w-]+){0,4}? (?:away )?from)\s+"
+        r"(?:(?:use|using|the|an?|our|on|in|at|with|called|need|to|is|be|support|via|through)\s+){0,3}" + _VALUE,
+        re.IGNORECASE,
+    ),
+    re.compile(
+        _VALUE + r"(?: (?:line|branch|file|server|job|command|script|option|flag|version|release))?\s+(?:is|are|was|were|got|has been|gets) "
+        r"(?:gone|dead|parked|retired|obsolete|dropped|removed|deleted|deprecated|renamed|replaced|no longer used|not used any ?more)\b",
+        re.IGNORECASE,
+    ),
+)  # fmt: skip
+# A comma before "not" is no word boundary, so that pattern begins with it.
+_NOT = re.compile(
+    r",\s(?:and\s)?not\s(?:(?:the|an?|on|in|with|through|via)\s){0,2}" + _VALUE, re.IGNORECASE
+)
+# A name, number or code can be taken from its context; a plain word is a value at the end of a clause only.
+_NAMED = re.compile(r"[\d`./_:@+]|[a-z][A-Z]|\b[A-Z]")
+_END = r"(?!\s+(?!(?:and|but|for|because|any|now|in|on|as|to)\b)\w)"
+_STANDING = re.compile(r"\W*(?:never|always|do not|don't)\b", re.IGNORECASE)
+# The share of the words of a standing rule that a text which ends it has.
+_SAME_ACT = 0.5
+# The words that a text and the statement that it ends must have in common.
+_COMMON = 2
+# Stems of subjects that most statements share.
+_PERSONS = frozenset(("user", "team"))
+
+
+# Cached, because each text is compared with many others.
+@lru_cache(maxsize=4096)
+def _denied_values(text: str) -> tuple[str, ...]:
+    """Return the values that a text says are over."""
+    matches = [match for pattern in (*_DENIED, _NOT) for match in pattern.finditer(text)]
+    return tuple(
+        dict.fromkeys(
+            value
+            for match in matches
+            if _NAMED.search(value := match["value"].strip("`"))
+            or re.match(_END, text[match.end("value") :])
+        )
+    )
+
+
+def reports_change(text: str) -> bool:
+    """Return whether a text may correct an earlier text: a sign of change, or a value that is over.
+
+    >>> reports_change("The branch is main now"), reports_change("The branch is main")
+    (True, False)
+    """
+    return holds(padded(words_of(text)), phrases("session", "corrected", "present")) or bool(
+        _denied_values(text)
+    )
+
+
+def corrects(new: str, old: str) -> bool:
+    """Return whether a text that reports a change may be about the subject of an earlier text.
+
+    Both name a common thing other than a person: the user, a team.
+
+    >>> corrects("I cycle to work now", "The user drives a Volvo")
+    False
+    """
+    return bool(Statement(new).content & Statement(old).content - _PERSONS)
+
+
+def denies_value(new: str, old: str) -> bool:
+    """Return whether a later text says that a value of an earlier text is over.
+
+    Both must be about the same subject: they share another word, or two and half of the earlier
+    text's words if the value is a plain word.
+
+    >>> denies_value("The branch is main now, no longer stable.", "The branch is called stable.")
+    True
+    >>> denies_value("The logo is no longer an owl.", "The stable owl is our mascot.")
+    False
+    """
+    values = _denied_values(new)
+    if not values:
+        return False
+    words = Statement(new).content
+    for value in values:
+        # a module and its path are one value: httpx._utils, httpx/_utils.py
+        pattern = r"[./]".join(map(re.escape, re.split(r"[./]", value)))
+        match = re.search(rf"(?<![\w.])`?{pattern}(?:\.py)?`?(?!\w)", old, re.IGNORECASE)
+        if match is None or value in _denied_values(old):
+            continue
+        others = Statement(old).content - {stem(word) for word in re.findall(r"\w+", value.lower())}
+        shared = others & words
+        is_name = _NAMED.search(value) is not None
+        # a command of several words and a path are their own subjects
+        if is_name and (shared or " " in value or "/" in value):
+            return True
+        if len(shared) * 2 >= len(others) and shared and re.match(_END, old[match.end() :]):
+            return True
+    return False
+
+
+def ends_what_stays(new: str, old: str) -> bool:
+    """Return whether a text ends what an earlier text says will stay.
+
+    >>> ends_what_stays("1.0 drops the proxy option", "The proxy option stays")
+    True
+    """
+    if not holds(padded(words_of(old)), phrases("session", "stays")) or not holds(
+        padded(words_of(new)), phrases("session", "ends")
+    ):
+        return False
+    return len((Statement(new).content & Statement(old).content) - _PERSONS) >= _COMMON
+
+
+def spares_rule(new: str, old: str) -> bool:
+    """Return whether a text is about another act than an earlier standing rule.
+
+    >>> spares_rule("The branch is main now, no longer stable.", "Never force-push to main.")
+    True
+    """
+    if _STANDING.match(old) is None:
+        return False
+    words = Statement(old).content
+    return len(words & Statement(new).content) < _SAME_ACT * len(words)
