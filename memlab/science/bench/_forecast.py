@@ -1,7 +1,8 @@
 """Retention as a forecast: how well the packs' ``retention`` predicts what is remembered or wanted.
 
-``bench_reviews`` scores the chance that a card is recalled, on a log of reviews. ``bench_wanted`` scores the chance that
-a memory is wanted within some days, on a lab's own log. Only the past of a prediction is used: the log of each user is cut by time, a
+``bench_reviews`` scores the chance that a card is recalled, on a log of reviews. ``bench_wanted`` scores the
+chance that a memory is wanted within some days, on a lab's own log. Only the past of a prediction is used: the log of
+each user is cut by time, a
 part is predicted, and the parts before it serve to fit parameters and to recalibrate.
 
 A review on the day of the previous one is replayed and not scored, as srs-benchmark does. The bins of ``rmse`` are its bins
@@ -163,7 +164,7 @@ class ForecastResult(Report):
         }
 
     def _display(self) -> object:
-        count = self.frame["count"].max()
+        count = len(self.predictions) // len(self.frame)
         caption = f"{self.dataset}: {count:,} forecasts by pack of {self.what}; 95% intervals by user or item"
         headings, rows = format_rows(self.frame.iter_rows(named=True), _COLUMNS)
         return caption, Table("", headings, rows, left=(0,))
@@ -171,7 +172,8 @@ class ForecastResult(Report):
 
 def _format_interval(row: Mapping[str, Any]) -> str:
     """Write the interval of a log-loss; nothing if there is none."""
-    return "" if row["low"] is None else f"{row['low']:.3f}-{row['high']:.3f}"
+    low, high = row["low"], row["high"]
+    return "" if low is None else f"{low:.3f}-{high:.3f}"
 
 
 # The columns of the table in a terminal and a notebook.
@@ -305,10 +307,10 @@ class _Log:
 
     def until(self, past: Rows) -> _Log:
         """Return the log with these forecasts only, without the uses after them, which change nothing."""
-        kept = self.uses.days <= self.days[past].max()
-        moved = np.cumsum(kept) - 1
+        early = self.uses.days <= self.days[past].max()
+        moved = np.cumsum(early) - 1
         uses = Uses(
-            self.uses.item[kept], self.uses.days[kept], self.uses.rating[kept], self.uses.created
+            self.uses.item[early], self.uses.days[early], self.uses.rating[early], self.uses.created
         )
         item, last = self.item[past], self.last[past]
         used = last >= self.uses.start[item]
@@ -337,12 +339,12 @@ def _by_user(reviews: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], pl.Dat
     """Yield the rated reviews of each user, by card and time in days."""
 
     def column(what: str, *names: str) -> str:
-        known = next((name for name in names if name in reviews.columns), None)
-        if known is None:
+        present = next((name for name in names if name in reviews.columns), None)
+        if present is None:
             raise DatasetError(
                 f"The reviews have no column of {what}: {', '.join(names)}. Rename the column that has it."
             )
-        return known
+        return present
 
     card = column("cards", "card_id", "cid", "card")
     rating = column("ratings", "review_rating", "rating", "ease", "button_chosen")
@@ -422,9 +424,9 @@ def _read_lab(lab: Lab, within: float) -> _Log:
         )
     created = memories["created"].dt.epoch("us").to_numpy() / 86_400e6
     number = {id: row for row, id in enumerate(memories["id"].to_list())}
-    known = uses_frame.filter(pl.col("memory_id").is_in(list(number)))
-    item = np.array([number[id] for id in known["memory_id"].to_list()], dtype=np.int64)
-    days = known["at"].dt.epoch("us").to_numpy() / 86_400e6
+    existing = uses_frame.filter(pl.col("memory_id").is_in(list(number)))
+    item = np.array([number[id] for id in existing["memory_id"].to_list()], dtype=np.int64)
+    days = existing["at"].dt.epoch("us").to_numpy() / 86_400e6
     uses = Uses(item, days, np.full(len(item), np.nan), created)
     ends = days.max()
     times = np.arange(created.min() + within, ends - within + 1e-9, within)
@@ -432,9 +434,9 @@ def _read_lab(lab: Lab, within: float) -> _Log:
         raise DatasetError(
             f"The log covers less than three times {within:g} days. Log for longer, or pass a shorter `within`."
         )
-    asked = [(row, time) for time in times for row in np.flatnonzero(created <= time)]
-    items = np.array([row for row, _ in asked], dtype=np.int64)
-    when = np.array([time for _, time in asked])
+    forecasts = [(row, time) for time in times for row in np.flatnonzero(created <= time)]
+    items = np.array([row for row, _ in forecasts], dtype=np.int64)
+    when = np.array([time for _, time in forecasts])
     last = uses.last_before(items, when)
     later = uses.last_before(items, when + within)
     return _Log("lab", uses, items, last, when, later > last)

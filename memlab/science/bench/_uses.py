@@ -164,10 +164,10 @@ def _inputs(pack: Pack, policy: Policy, columns: Columns) -> Columns:
         if name in ("base-half-days", "base-half-ms"):
             base = float(pack.settings["base-half-life"])
             return np.full(count, base if name == "base-half-days" else base * _MS_A_DAY)
-        values: Any = columns.get(name)
-        if values is None:
-            values = np.repeat(np.asarray(_new_memory()[name]), count)
-        return (values, np.isnan(values)) if values.dtype == np.float64 else values
+        stored: Any = columns.get(name)
+        if stored is None:
+            stored = np.repeat(np.asarray(_new_memory()[name]), count)
+        return (stored, np.isnan(stored)) if stored.dtype == np.float64 else stored
 
     with np.errstate(all="ignore"):
         return {name: column(name) for name in policy.inputs}
