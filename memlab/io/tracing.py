@@ -73,8 +73,8 @@ def trace(
 
     Notes
     -----
-    Spans are called search_memory (recalls and contexts), create_memory or, if the new memories were
-    compared with stored ones, upsert_memory, update_memory (edits, restored memories) and delete_memory
+    Spans are called search_memory (recalls and contexts), create_memory or, if the new memories may be
+    merged into stored ones, upsert_memory, update_memory (edits, restored memories) and delete_memory
     (forgotten, deleted and purged memories). They have ``gen_ai.operation.name``, the store, the number
     of records and, of one record, its id; the session as ``gen_ai.conversation.id`` and the agent as
     ``gen_ai.agent.name``. A search has its number in the log (``memlab.decision``) and the hash of its
@@ -117,11 +117,11 @@ def trace(
 
 
 def _compares(lab: Lab | None, call: VerbCall) -> bool:
-    """Return whether new memories may be merged into stored ones, or supersede them."""
+    """Return whether new memories may be merged into stored ones."""
     linking = call.arguments.get("linking")
     if linking is None and lab is not None:
         linking = lab.policies.pack.settings["linking"]
-    return linking != "off"
+    return linking not in ("off", "corrections")
 
 
 def _describe(call: VerbCall, captures: bool) -> dict[str, Any]:

@@ -77,20 +77,6 @@ class Contract:
     seed: int = 0
     version: str = __version__
 
-    @classmethod
-    def build(
-        cls,
-        dataset: str,
-        sha256: str,
-        packs: Mapping[str, str],
-        budgets: Sequence[int],
-        model: LanguageModel,
-        judge: LanguageModel | None,
-    ) -> Contract:
-        """Return the contract of a run with the prompts of this version."""
-        judge_name = None if judge is None else judge.name
-        return cls(dataset, sha256, packs, tuple(budgets), model.name, judge_name)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the contract and its hash as JSON values.
 
@@ -106,28 +92,29 @@ class Contract:
         """The SHA-256 digest of all other parts."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
-    def freeze(self, folder: Path) -> None:
-        """Write the contract to a folder; raise InputError if the folder has another contract."""
-        path, mine = folder / "manifest.json", self.to_dict()
-        with writing(str(folder)):
-            folder.mkdir(parents=True, exist_ok=True)
-            if not path.exists():
-                draft = path.with_suffix(".draft")
-                draft.write_text(json.dumps(mine, indent=2), encoding="utf-8")
-                draft.replace(path)
-                return
-        try:
-            other = json.loads(path.read_text(encoding="utf-8"))
-            changed = sorted(name for name in mine if other.get(name) != mine[name])
-        except (OSError, ValueError, AttributeError, RecursionError) as error:
-            raise InputError(
-                f"{path} is not the contract of a run: {error}. Name another folder."
-            ) from None
-        if changed:
-            raise InputError(
-                f"The folder {folder} has a run under another contract, which differs in {', '.join(changed)}. Name "
-                "another folder, or repeat the options of that run."
-            )
+
+def _freeze(contract: Contract, folder: Path) -> None:
+    """Write the contract to a folder; raise InputError if the folder has another contract."""
+    path, mine = folder / "manifest.json", contract.to_dict()
+    with writing(str(folder)):
+        folder.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            draft = path.with_suffix(".draft")
+            draft.write_text(json.dumps(mine, indent=2), encoding="utf-8")
+            draft.replace(path)
+            return
+    try:
+        other = json.loads(path.read_text(encoding="utf-8"))
+        changed = sorted(name for name in mine if other.get(name) != mine[name])
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"{path} is not the contract of a run: {error}. Name another folder."
+        ) from None
+    if changed:
+        raise InputError(
+            f"The folder {folder} has a run under another contract, which differs in {', '.join(changed)}. Name "
+            "another folder, or repeat the options of that run."
+        )
 
 
 class _Calls:
@@ -222,7 +209,7 @@ def answer_questions(
     Return the share of wrong answers that the judge accepts, and their number; None without a judge.
     """
     answered = [row for row in rows if row["context"] is not None and row["expected"]]
-    contract.freeze(folder)
+    _freeze(contract, folder)
 
     def compare(row: Mapping[str, Any], answer: str) -> bool | None:
         """Return the judge's verdict on an answer, or None if it is neither."""

@@ -454,7 +454,8 @@ def bench_budgets(
     hashes = {pack.name: pack.hash for pack in loaded}
     contract = accepted = None
     if model is not None and folder is not None:
-        contract = Contract.build(dataset, sha256, hashes, chosen, model, judge)
+        judge_name = None if judge is None else judge.name
+        contract = Contract(dataset, sha256, hashes, chosen, model.name, judge_name)
         accepted = answer_questions(rows, contract, model, judge, Path(folder), progress=progress)
     records = pl.DataFrame(rows, infer_schema_length=None)
     return BudgetResult(
