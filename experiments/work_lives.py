@@ -1,6 +1,6 @@
 """Measure what a coding agent is told by hooks alone, in a life of sessions on one repository.
 
-    python experiments/work_lives.py FOLDER [--pack memlab] [--budget 800] [--show] [--quiet]
+    python experiments/work_lives.py FOLDER [--pack memlab] [--budget 800] [--explicit] [--show]
 
 FOLDER has the transcripts of a life (``01.jsonl`` ...) and ``labels.json``: the task and the needed lessons of each
 session, and statements that a later session corrects. The hooks of each session run in order: its start and its task
@@ -12,6 +12,8 @@ outdated        corrected statements that were shown in a session that needs the
 tokens          mean of both contexts of a session
 shared          memories of the form "shared what", which say nothing
 gotchas         learned gotchas that have files
+
+With ``--explicit`` the agent remembers each lesson itself, in the words of the labels, and the hooks learn nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from memlab.kernel.base.clock import ManualClock, to_micros
 
 
 def holds_evidence(text: str, evidence: Iterable[Iterable[str]]) -> bool:
-    """Return whether a note of a context, with its head, has all words of one of the evidences."""
+    """Return whether a note of a context, with its heading, has all words of one of the evidences."""
     notes = [note.casefold() for note in re.split(r"\n(?=\[|- |! )(?<!\]\n)", text)]
     return any(
         all(word.casefold() in note for word in words) for words in evidence for note in notes
@@ -53,8 +55,15 @@ def main() -> None:
     parser.add_argument(
         "--show", action="store_true", help="print what was missed, and all memories"
     )
+    parser.add_argument("--explicit", action="store_true", help="the agent remembers its lessons")
     arguments = parser.parse_args()
     labels = json.loads((arguments.folder / "labels.json").read_text())
+    if arguments.explicit:
+        says = {lesson["id"]: lesson["says"] for lesson in labels["lessons"]}
+        for lesson in labels["lessons"]:
+            lesson["evidence"] = [[lesson["says"]]]
+        for item in labels["outdated"]:
+            item["evidence"] = [[says[item["old_lesson"]]]]
     lessons = {lesson["id"]: lesson for lesson in labels["lessons"]}
     clock = ManualClock(0)
     outcomes: list[tuple[int, str, bool]] = []
@@ -82,7 +91,14 @@ def main() -> None:
                 if session["n"] in item["checked_in"] and holds_evidence(text, item["evidence"]):
                     outdated.add(f"{number}: {item['says']}")
             clock.advance(hours=1)
-            answer_hook(lab, {**event, "hook_event_name": "SessionEnd"})
+            if not arguments.explicit:
+                answer_hook(lab, {**event, "hook_event_name": "SessionEnd"})
+                continue
+            for lesson in labels["lessons"]:
+                if lesson["learned_in"] == session["n"]:
+                    kind = "correction" if lesson["kind"] == "correction" else "convention"
+                    project = Path(event["cwd"]).name
+                    lab.remember(lesson["says"], kind=kind, project=project)
         memories = lab.memories
     count = max(session["n"] for session in labels["sessions"])
     thirds = [[ok for n, _, ok in outcomes if (n - 1) * 3 // count == third] for third in range(3)]

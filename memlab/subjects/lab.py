@@ -1624,7 +1624,7 @@ class Lab(Displayed):
 
 
 def _list_unjudged(memories: Any) -> list[MemoryLike]:
-    """Return the memories of a list or frame, and raise InputError for judgements."""
+    """Return the memories of a list or frame; raise InputError if it contains judgements."""
     judged = {"outcome", "rating", "reward"}.intersection(getattr(memories, "columns", ()))
     listed = listed_memories(memories)
     if judged or any(isinstance(memory, Mapping) for memory in listed):

@@ -1,6 +1,7 @@
 """Evidence within token budgets: the figures of a prompt, the baselines of the same run, and the offline reader."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from memlab.science.bench import bench_budgets, read_answer, token_f1
 from memlab.ui.cli import main
 
 CHATS = Path(__file__).parents[1] / "fixtures" / "two_chats.json"
-LOCOMO = Path("/work/shared/data/locomo/locomo-dev5.json")
+LOCOMO = Path(os.environ.get("MEMLAB_DATA", "none")) / "locomo" / "locomo-dev5.json"
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +227,9 @@ def test_the_score_is_that_of_locomo():
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not LOCOMO.exists(), reason="needs the development conversations of LoCoMo")
+@pytest.mark.skipif(
+    not LOCOMO.exists(), reason="needs conversations of LoCoMo below the folder MEMLAB_DATA"
+)
 def test_conversations_that_were_not_read_for_the_rules_are_answered():
     result = bench_budgets(
         read_locomo(LOCOMO)[3:], budgets=[1000], answers="offline", baselines=False
@@ -234,3 +237,4 @@ def test_conversations_that_were_not_read_for_the_rules_are_answered():
     rows = result.records.filter(system="memlab")
     when = rows.filter(pl.col("text").str.to_lowercase().str.starts_with("when"))
     assert when["f1"].mean() >= 0.45
+    assert rows["f1"].mean() >= 0.22

@@ -1,7 +1,7 @@
 """Hooks of coding agents: context when a session starts, lessons when it ends.
 
-Claude Code and Codex run a command at events of a session, with a JSON object on standard input. Its transcript is
-read within limits, and learned as often as the host likes: what a session taught is stored once.
+Claude Code and Codex run a command at events of a session, with a JSON object on standard input. The transcript of
+the session is read up to a maximum length. A host may pass it any number of times, and each lesson is stored once.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
+from threading import Timer
 from typing import TYPE_CHECKING, Annotated
 
 from memlab.errors import InputError, MemlabError, require_extra
@@ -98,6 +98,10 @@ def lab_server(
     return build_server(lambda _: connection, can_write=connection.can_write)
 
 
+# Seconds until the embedder loads: the first message of a client is answered in .1 s, and is not to wait.
+_WARM_UP_AFTER = 0.5
+
+
 def _warm_up(lab: Lab) -> None:
     """Load the embedder and what a recall needs in a thread, while the client initializes.
 
@@ -109,7 +113,9 @@ def _warm_up(lab: Lab) -> None:
         with suppress(MemlabError):
             lab.recall("memory", log=False)
 
-    Thread(target=recall, name="memlab-warm-up", daemon=True).start()
+    timer = Timer(_WARM_UP_AFTER, recall)
+    timer.daemon = True
+    timer.start()
 
 
 @checked

@@ -311,7 +311,7 @@ def evaluate(
 
 
 def _refuse_arguments(**arguments: object) -> None:
-    """Raise InputError for the first argument that is set, which a log on disk does not have."""
+    """Raise InputError for the first argument that is set; a log on disk takes none of them."""
     name = next((name for name, value in arguments.items() if value), None)
     if name is not None:
         raise InputError(

@@ -412,7 +412,7 @@ def _designs(
         return lost
 
     def sums(values: Floats) -> tuple[Floats, Floats]:
-        """Return the value of the items of one policy only: the policy's and the baseline's."""
+        """Return two sums of each recall: over the items of the policy only, and of the baseline only."""
         if values is expected:
             return own.sum, other.sum
         first, second = (

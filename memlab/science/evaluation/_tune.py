@@ -529,7 +529,7 @@ def _value_totals(evidence: Evidence, target: Target) -> Floats:
 
 
 def _label_metric(log: Log, labels: pl.DataFrame, kind: str) -> Metric:
-    """Return a ranking metric of labels, such as recall at k, for the limits of the log."""
+    """Return a ranking metric of labels, such as recall at k with the limits of the log as k."""
     gold = replace(read_gold(labels, log), name=kind)
     return Metric(gold.metric, 2, partial(_label_totals, gold), mean)
 

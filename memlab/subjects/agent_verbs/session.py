@@ -192,7 +192,7 @@ class Session:
         """
         text, context = self._asked, self.context
         if text is None or context is None:
-            raise InputError("after(answer) answers a text: call before(text) first.")
+            raise InputError("after(answer) needs the text that it answers: call before(text) first.")
         validate_text(answer, where="answer")
         if context.hits.off is None:
             turns = ((text, self._user), (answer, _ASSISTANT))
@@ -268,7 +268,7 @@ class Session:
 
 
 def _make_message(text: str, context: Context) -> dict[str, str]:
-    """Return the user's text as a message, behind the memories for it."""
+    """Return the user's text as a message that begins with the memories for it."""
     content = f"{context.text}\n\n{text}" if context.text else text
     return {"role": "user", "content": content}
 

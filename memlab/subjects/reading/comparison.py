@@ -34,7 +34,7 @@ from memlab.subjects.reading.claims import (
     stem,
     updates,
 )
-from memlab.subjects.reading.denials import denies_value, ends_what_stays, spares_rule
+from memlab.subjects.reading.denials import ends_value, spares_rule
 from memlab.subjects.reading.slots import SPEAKER, Slot, read_slots
 
 __all__ = [
@@ -271,12 +271,26 @@ def compare(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: bool
     the user, so that "I" is the user. If the speakers differ, only statements about a named third
     person are compared, with a certainty of at most 0.5.
     """
-    if not new.parts or not old.parts or new.text == old.text:
+    if new.text == old.text:
         return NOTHING
+    if not new.parts or not old.parts:
+        # an order such as "Forget X" states nothing, but may say that a value is over
+        is_over = same_speaker and _asserts(new) and ends_value(new.text, old.text)
+        return Verdict(True, certainty=CERTAINTY["value"], rule="value") if is_over else NOTHING
     ruled = by_rules(new, old, same_speaker=same_speaker, user_speaks=user_speaks)
     if not same_speaker or new.telling is None or old.telling is None:
         return ruled
     return _apply_odds(ruled, score(new.telling, old.telling, ruled.certainty))
+
+
+def _asserts(reading: Reading) -> bool:
+    """Return whether a short text asks, wishes and supposes nothing."""
+    words = words_of(reading.text)
+    return (
+        len(words) < MOST_WORDS
+        and "if" not in words
+        and all(part.act not in ("question", "wish") for part in read_sentences(reading.text))
+    )
 
 
 def _apply_odds(ruled: Verdict, odds: float | None) -> Verdict:
@@ -312,7 +326,7 @@ def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: boo
             best, Verdict(updates=True, certainty=CERTAINTY["values, moved"], rule="values, moved")
         )
     if same_speaker and not documents:
-        if denies_value(new.text, old.text) or ends_what_stays(new.text, old.text):
+        if ends_value(new.text, old.text):
             best = _merge_verdicts(best, Verdict(True, certainty=CERTAINTY["value"], rule="value"))
         elif best.certainty > _ANOTHER_ACT and spares_rule(new.text, old.text):
             best = replace(best, certainty=_ANOTHER_ACT)

@@ -8,7 +8,15 @@ from functools import lru_cache
 from memlab.kernel.english import holds, padded, phrases, words_of
 from memlab.subjects.reading.claims import Statement, stem
 
-__all__ = ["corrects", "denies_value", "ends_what_stays", "reports_change", "spares_rule"]
+__all__ = [
+    "corrects",
+    "denies_value",
+    "ends_value",
+    "ends_what_stays",
+    "moves_or_sets",
+    "reports_change",
+    "spares_rule",
+]
 
 # A value: code in backticks, or one word with the signs of paths, versions and options.
 _VALUE = r"(?P<value>`[^`]+`|[\w@][\w./+:@-]*[\w+]|\w)"
@@ -30,6 +38,17 @@ _DENIED = (
 _NOT = re.compile(
     r",\s(?:and\s)?not\s(?:(?:the|an?|on|in|with|through|via)\s){0,2}" + _VALUE, re.IGNORECASE
 )
+# What moved and where to, a place after its preposition, and a setting with a name of several parts and its value.
+_MOVED = re.compile(
+    r"`?(?P<name>[\w.-]*\w)`?(?:\(\))?,? (?:has |have |was |were |is |are |got )?(?:moved|renamed|now) (?:to|in|into|at|under) `?(?P<to>[\w./-]*\w)",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(r"\b(?:in|at|under|from|into) `?([\w-]*[./][\w./-]*\w)", re.IGNORECASE)
+_SETTING = re.compile(
+    r"\b(?P<name>[a-z]+(?:[-_][a-z]+)+)`?(?:\W{1,3}(?:is|are|was|now|got|has been|bumped|raised|lowered|set|changed|to|at|of))*"
+    r"[\s=:(`]{1,3}(?P<value>[<>=~^]*\d[\w.]*)",
+    re.IGNORECASE,
+)
 # A name, number or code can be taken from its context; a plain word is a value at the end of a clause only.
 _NAMED = re.compile(r"[\d`./_:@+]|[a-z][A-Z]|\b[A-Z]")
 _END = r"(?!\s+(?!(?:and|but|for|because|any|now|in|on|as|to)\b)\w)"
@@ -38,6 +57,8 @@ _STANDING = re.compile(r"\W*(?:never|always|do not|don't)\b", re.IGNORECASE)
 _SAME_ACT = 0.5
 # The words that a text and the statement that it ends must have in common.
 _COMMON = 2
+# Words of which an end says nothing.
+_PRONOUNS = frozenset(("it", "that", "this", "they", "these", "those", "which", "what"))
 # Stems of subjects that most statements share.
 _PERSONS = frozenset(("user", "team"))
 
@@ -51,8 +72,9 @@ def _denied_values(text: str) -> tuple[str, ...]:
         dict.fromkeys(
             value
             for match in matches
-            if _NAMED.search(value := match["value"].strip("`"))
+            if _NAMED.search(value := match["value"])
             or re.match(_END, text[match.end("value") :])
+            or (match.re is _DENIED[1] and value.lower() not in _PRONOUNS)
         )
     )
 
@@ -96,7 +118,7 @@ def denies_value(new: str, old: str) -> bool:
     words = Statement(new).content
     for value in values:
         # a module and its path are one value: httpx._utils, httpx/_utils.py
-        pattern = r"[./]".join(map(re.escape, re.split(r"[./]", value)))
+        pattern = r"[./]".join(map(re.escape, re.split(r"[./]", value.strip("`"))))
         match = re.search(rf"(?<![\w.])`?{pattern}(?:\.py)?`?(?!\w)", old, re.IGNORECASE)
         if match is None or value in _denied_values(old):
             continue
@@ -106,9 +128,31 @@ def denies_value(new: str, old: str) -> bool:
         # a command of several words and a path are their own subjects
         if is_name and (shared or " " in value or "/" in value):
             return True
-        if len(shared) * 2 >= len(others) and shared and re.match(_END, old[match.end() :]):
+        is_subject = len(shared) * 2 >= len(others) or len(shared) > _COMMON
+        if is_subject and shared and re.match(_END, old[match.end() :]):
             return True
     return False
+
+
+def moves_or_sets(new: str, old: str) -> bool:
+    """Return whether a text gives a named thing another place, or a setting another value.
+
+    >>> moves_or_sets("load_env moved to app/env.py", "Variables are read by load_env in app/util.py")
+    True
+    >>> moves_or_sets("requires-python is >=3.9 now", "We test 3.8 (requires-python >=3.8)")
+    True
+    >>> moves_or_sets("The docs moved to docs/new", "The tests live in tests/old")
+    False
+    """
+    for moved in _MOVED.finditer(new):
+        name = moved["name"]
+        if _NAMED.search(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", old):
+            return any(place != moved["to"] for place in _PLACE.findall(old))
+    values = {match["name"].lower(): match["value"] for match in _SETTING.finditer(new)}
+    return bool(values) and any(
+        values.get(match["name"].lower(), match["value"]) != match["value"]
+        for match in _SETTING.finditer(old)
+    )
 
 
 def ends_what_stays(new: str, old: str) -> bool:
@@ -122,6 +166,15 @@ def ends_what_stays(new: str, old: str) -> bool:
     ):
         return False
     return len((Statement(new).content & Statement(old).content) - _PERSONS) >= _COMMON
+
+
+def ends_value(new: str, old: str) -> bool:
+    """Return whether a text says that a value of an earlier text is over, moved or set anew.
+
+    >>> ends_value("Forget `make docs`", "Use `make docs` to build")
+    True
+    """
+    return any(decide(new, old) for decide in (denies_value, ends_what_stays, moves_or_sets))
 
 
 def spares_rule(new: str, old: str) -> bool:

@@ -621,7 +621,7 @@ def _edge_table(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
 
 
 def _find_exposures(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
-    """Return the times that recalls returned the memories, with last feedback."""
+    """Return the times at which recalls returned the memories, with the last feedback."""
     key = ["decision", "memory_id"]
     judgements = slates.feedback.select(*key, "outcome", "reward").unique(
         key, keep="last", maintain_order=True

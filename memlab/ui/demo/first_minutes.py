@@ -129,7 +129,7 @@ class FirstMinutes(Overview):
 
     @classmethod
     def title(cls) -> str:
-        """Return the title of the overview, whose script this widget has."""
+        """Return the title of the overview, because this widget uses its script."""
         return Overview.title()
 
     @property

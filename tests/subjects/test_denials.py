@@ -1,0 +1,75 @@
+"""Statements that say that a value is over, has moved or was set anew, and statements beside them that stay."""
+
+import pytest
+
+import memlab
+
+RETIRED = [
+    ("The release branch is called stable.", "We renamed the release branch: it is main now, no longer stable."),
+    ("Our minimum Python is 3.10.", "We raised the minimum to 3.11, forget 3.10."),
+    ("Run the tests with tox.", "We no longer use tox; run the tests with nox instead."),
+    ("The config lives in setup.cfg.", "The config moved to pyproject.toml; setup.cfg is gone."),
+    ("Use `make docs` to build the docs.", "Forget `make docs`: the docs are built with `nox -s docs` now."),
+    ("Variables are read by load_env in app/util.py", "load_env moved to app/env.py"),
+    ("We test 3.8 (requires-python >=3.8)", "requires-python is >=3.9 now"),
+    ("The proxy option stays, with a warning", "1.0 drops the proxy option, no more warnings"),
+    ("The suite is run with scripts/test (coverage)", "The scripts are gone: run the suite with nox"),
+    ("CI runs on Python 3.9.", "CI now runs on Python 3.12."),
+]  # fmt: skip
+KEPT = [
+    ("Never force-push to main.", "We renamed the release branch: it is main now, no longer stable."),
+    ("The mascot of the project is an owl.", "The logo is no longer an owl."),
+    ("Sign commits with GPG.", "We renamed GPG_KEY to SIGNING_KEY in CI."),
+    ("The cache expires after 10 minutes.", "The worker pool has 30 threads now."),
+    ("The user lives in Rome", "The user has moved to four spaces"),
+    ("Use tox in CI.", "Should we no longer use tox?"),
+    ("Use tox in CI.", "If we no longer used tox, CI would be faster."),
+    ("The tests live in tests/old", "The docs moved to docs/new"),
+    ("max_connections is 100", "max_keepalive is 20 now"),
+]  # fmt: skip
+
+
+def remember(old, new, **fields):
+    lab = memlab.open()
+    lab.remember(old, kind="convention", at="2026-01-01", **fields)
+    lab.remember(new, kind="convention", at="2026-02-01", **fields)
+    return lab.memories["status"].to_list()
+
+
+@pytest.mark.parametrize(("old", "new"), RETIRED)
+def test_a_statement_that_was_corrected_is_retired(old, new):
+    assert remember(old, new) == ["superseded", "active"]
+
+
+@pytest.mark.parametrize(("old", "new"), KEPT)
+def test_another_statement_stays(old, new):
+    assert remember(old, new) == ["active", "active"]
+
+
+@pytest.mark.xfail(reason="a denial with a narrower scope is read as a denial", strict=True)
+def test_a_narrower_denial_ends_nothing():
+    old, new = "Run the slow tests before a release.", "We no longer run the slow tests in CI."
+    assert remember(old, new) == ["active", "active"]
+
+
+@pytest.mark.parametrize(("old", "new"), RETIRED)
+def test_the_order_of_storing_does_not_matter(old, new):
+    lab = memlab.open()
+    lab.remember(new, kind="convention", at="2026-02-01")
+    lab.remember(old, kind="convention", at="2026-01-01")
+    assert lab.memories["status"].to_list() == ["active", "superseded"]
+
+
+def test_turns_other_projects_and_statements_with_more_confidence_stay():
+    old, new = RETIRED[0]
+    lab = memlab.open()
+    lab.remember(old, kind="turn", session="s")
+    lab.remember(old, kind="convention", project="a")
+    lab.remember(old, kind="convention", project="b", confidence=0.9)
+    lab.remember(new, kind="convention", project="b", confidence=0.5)
+    assert lab.memories["status"].unique().to_list() == ["active"]
+
+
+def test_linking_off_keeps_both():
+    old, new = RETIRED[0]
+    assert remember(old, new, linking="off") == ["active", "active"]
