@@ -73,6 +73,8 @@ if TYPE_CHECKING:
     from memlab.science.bench import bench_conversations as bench_conversations
     from memlab.science.bench import bench_dynamics as bench_dynamics
     from memlab.science.bench import bench_lab as bench_lab
+    from memlab.science.bench import bench_reviews as bench_reviews
+    from memlab.science.bench import bench_wanted as bench_wanted
     from memlab.science.evaluation import evaluate as evaluate
     from memlab.science.evaluation import failures as failures
     from memlab.science.evaluation import plan as plan
@@ -133,6 +135,8 @@ _WHERE = {
     "bench_conversations": "science.bench",
     "bench_dynamics": "science.bench",
     "bench_lab": "science.bench",
+    "bench_reviews": "science.bench",
+    "bench_wanted": "science.bench",
     "check": "subjects.io.checking",
     "compare": "science.history",
     "decrypt": "subjects.io.encrypting",

@@ -73,13 +73,19 @@ def trace(
 
     Notes
     -----
-    Spans are called search_memory (recalls and contexts), create_memory or, if the new memories may be
+    Recalls and contexts are spans search_memory. Writes are create_memory or, if the new memories may be
     merged into stored ones, upsert_memory, update_memory (edits, restored memories) and delete_memory
     (forgotten, deleted and purged memories). They have ``gen_ai.operation.name``, the store, the number
     of records and, of one record, its id; the session as ``gen_ai.conversation.id`` and the agent as
     ``gen_ai.agent.name``. A search has its number in the log (``memlab.decision``) and the hash of its
     pack (``memlab.pack``). An error is ``error.type``. The parent is the span in which the verb was
     called.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> tracing = memlab.trace(lab, content=True)  # doctest: +SKIP
     """
     with require_extra("opentelemetry", "memlab.trace"):
         from opentelemetry.trace import SpanKind, Status, StatusCode, get_tracer
@@ -143,19 +149,19 @@ def _describe(call: VerbCall, captures: bool) -> dict[str, Any]:
         if result.decision is not None:
             attributes["memlab.decision"] = result.decision
     # A large load is counted, and its memories are read only for the contents.
-    shown: Any = [result] if isinstance(result, Edited) else result
-    attributes["gen_ai.memory.record.count"] = len(shown)
+    entries: Any = [result] if isinstance(result, Edited) else result
+    attributes["gen_ai.memory.record.count"] = len(entries)
     if isinstance(result, Edited | Edits | Remembered | Hits):
-        if len(shown) == 1 and not isinstance(result, Hits):
-            attributes["gen_ai.memory.record.id"] = str(shown[0].id)
+        if len(entries) == 1 and not isinstance(result, Hits):
+            attributes["gen_ai.memory.record.id"] = str(entries[0].id)
         if captures:
             records = [
                 {"id": str(memory.id), "content": memory.text}
                 | ({"score": memory.score} if isinstance(memory, Hit) else {})
-                for memory in shown
+                for memory in entries
             ]
             # A list of objects is no attribute of a span: the records of the conventions are JSON.
             attributes["gen_ai.memory.records"] = json.dumps(records)
-    elif len(shown) == 1:
+    elif len(entries) == 1:
         attributes["gen_ai.memory.record.id"] = str(result.ids[0])
     return attributes

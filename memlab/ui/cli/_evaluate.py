@@ -34,7 +34,7 @@ from memlab.ui.cli._base import (
 
 if TYPE_CHECKING:
     from memlab.io.ingest import LabelledConversation
-    from memlab.science.bench import BenchResult, DynamicsResult
+    from memlab.science.bench import BenchResult, DynamicsResult, ForecastResult
     from memlab.science.evaluation import Evaluation
 
 # Types and options of several commands.
@@ -520,6 +520,88 @@ def bench_own(lab: Path, labels: Path, as_json: bool, **options: Any) -> Report:
 
     wanted = read_questions(labels)
     return _run_bench(partial(bench_lab, lab, wanted), as_json, (lab, wanted), {}, **options)
+
+
+def _add_forecast_options(function: Callable[..., Report]) -> Callable[..., Report]:
+    """Add the options of benchmarks of retention to a command."""
+    packs = click.option(
+        "--packs",
+        multiple=True,
+        help="A pack's name or .hy file; may be repeated. Default: all packs.",
+    )
+    fit = click.option(
+        "--fit", multiple=True, help="A pack whose parameters are fitted too; may be repeated."
+    )
+    splits = click.option(
+        "--splits",
+        type=click.IntRange(1, 50),
+        default=1,
+        show_default=True,
+        help="Number of parts that are predicted from the parts before them.",
+    )
+    return packs(fit(splits(function)))
+
+
+@command(bench)
+@click.argument("path", type=_PATH)
+@_SHA256
+@_add_forecast_options
+def reviews(path: Path, sha256: str, as_json: bool, **options: Any) -> Report:
+    """Score how well packs predict whether a flashcard is recalled.
+
+    PATH is a log of reviews, a .csv or .parquet file. Its columns are those of Anki's table revlog, of py-fsrs or of
+    srs-benchmark.
+
+    Example: memlab bench reviews revlog.csv --packs fsrs --fit fsrs
+    """
+    from memlab.io.ingest import check_digest
+    from memlab.science.bench import bench_reviews
+
+    frame = read_frame(path, dates=True)
+    return _run_forecast(
+        bench_reviews,
+        frame,
+        as_json,
+        dataset=path.resolve().stem,
+        sha256=check_digest(path, sha256),
+        **options,
+    )
+
+
+@command(bench, read)
+@click.option(
+    "--within-days",
+    type=click.FloatRange(0.01, 3650),
+    default=7.0,
+    show_default=True,
+    help="Horizon of a forecast in days.",
+)
+@_add_forecast_options
+def wanted(lab: memlab.Lab, as_json: bool, **options: Any) -> Report:
+    """Score how well packs predict whether a memory of LAB is wanted within some days.
+
+    A memory is wanted when a recall shows it and its feedback is positive.
+
+    Example: memlab bench wanted my.memlab --within-days 7
+    """
+    from memlab.science.bench import bench_wanted
+
+    return _run_forecast(bench_wanted, lab, as_json, **options)
+
+
+def _run_forecast(
+    bench: Callable[..., ForecastResult],
+    data: object,
+    as_json: bool,
+    *,
+    packs: tuple[str, ...],
+    fit: tuple[str, ...],
+    **options: Any,
+) -> Report:
+    """Run a benchmark of retention, and return its report."""
+    progress = not as_json and sys.stderr.isatty()
+    result = bench(data, packs=packs or None, fit=fit or None, progress=progress, **options)
+    return result.to_dict(), repr(result)
 
 
 def _run_conversations(

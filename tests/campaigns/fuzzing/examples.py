@@ -895,6 +895,16 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         memlab.bench_dynamics,
         {"conversations": [d.labelled], "packs": ["memlab"], "embedder": EMBEDDER},
     ),
+    "bench_reviews": lambda d: (
+        memlab.bench_reviews,
+        {
+            "reviews": pl.DataFrame(
+                {"card_id": [1] * 8, "rating": [3, 3, 1, 3] * 2, "day_offset": range(1, 17, 2)}
+            ),
+            "packs": ["fsrs"],
+        },
+    ),
+    "bench_wanted": lambda d: (memlab.bench_wanted, {"lab": d.lab, "packs": ["fsrs"]}),
     "bench_lab": lambda d: (
         memlab.bench_lab,
         {
