@@ -123,8 +123,7 @@ def _count_values(file: BinaryIO, size: int) -> int:
             # Polars panics, with a backtrace on stderr
             if not 0 <= start <= start + metadata[_COMPRESSED] <= size:
                 raise DatasetError(
-                    f"{file.name} is damaged: a column lies beyond its end. "
-                    "Write or download the file again."
+                    f"{file.name} is damaged: a column lies beyond its end. Write or download the file again."
                 )
             values += abs(metadata[_VALUES])
     return values
