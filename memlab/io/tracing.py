@@ -103,7 +103,7 @@ def trace(
             return
         if operation == "create_memory" and _compares(watched(), call):
             operation = "upsert_memory"
-        attributes = _describe(call, captures)
+        attributes = _attributes_of(call, captures)
         attributes |= {"gen_ai.operation.name": operation, "gen_ai.memory.store.id": name}
         if call.error is not None:
             attributes["error.type"] = type(call.error).__qualname__
@@ -130,7 +130,7 @@ def _compares(lab: Lab | None, call: VerbCall) -> bool:
     return linking not in ("off", "corrections")
 
 
-def _describe(call: VerbCall, captures: bool) -> dict[str, Any]:
+def _attributes_of(call: VerbCall, captures: bool) -> dict[str, Any]:
     """Return the attributes of the arguments and the result of a call."""
     attributes: dict[str, Any] = {}
     session, filters = call.arguments.get("session"), call.arguments.get("filters")

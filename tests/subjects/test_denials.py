@@ -1,4 +1,4 @@
-"""Statements that say that a value is over, has moved or was set anew, and statements beside them that stay."""
+"""Statements that say that a value is over, has moved or was set again, and statements that stay."""
 
 import pytest
 

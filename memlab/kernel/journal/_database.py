@@ -318,7 +318,7 @@ def lab_exists(folder: Path) -> bool:
     return False
 
 
-def connect(folder: Path, mode: Mode, timeout: float) -> sqlite3.Connection:
+def connect_journal(folder: Path, mode: Mode, timeout: float) -> sqlite3.Connection:
     """Open a connection to the database of a lab; only ``mode="rw"`` may write."""
     option = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
     connection = open_database(data_file(folder), option, timeout, unlock(folder))

@@ -197,7 +197,7 @@ class Journal(Reading):
                 # descriptor of a connection that closes beside another one.
                 reader.close()
                 reader = writer = opened.enter_context(
-                    contextlib.closing(_database.connect(path, "rw", timeout))
+                    contextlib.closing(_database.connect_journal(path, "rw", timeout))
                 )
             if version != _database.VERSION and writer is not None:
                 with WriterLock(path / _database.LOCK).hold(timeout):
@@ -534,7 +534,7 @@ def _open_reader(
             "disk and open the copy."
         )
     mode: Mode = "immutable" if immutable else "ro"
-    reader = opened.enter_context(contextlib.closing(_database.connect(path, mode, timeout)))
+    reader = opened.enter_context(contextlib.closing(_database.connect_journal(path, mode, timeout)))
     try:
         reader.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sql_errors() as error:

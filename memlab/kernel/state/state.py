@@ -406,14 +406,14 @@ class State:
         edges = event.body["edges"]
         count = len(edges["source"])
 
-        def column(name: str) -> Any:
+        def read_column(name: str) -> Any:
             values = edges.get(name, EDGE[name].default)
             return values if isinstance(values, list) else [values] * count
 
-        relation = self._relations(event, column("relation"))
+        relation = self._relations(event, read_column("relation"))
         source = np.asarray(edges["source"], dtype=np.int64) - 1
         target = np.asarray(edges["target"], dtype=np.int64) - 1
-        weight = np.asarray(column("weight"), dtype=np.float64)
+        weight = np.asarray(read_column("weight"), dtype=np.float64)
         self.edges.append(
             source,
             target,

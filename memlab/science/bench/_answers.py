@@ -162,7 +162,7 @@ class _Calls:
     def __len__(self) -> int:
         return len(self._replies)
 
-    def ask(
+    def ask_once(
         self,
         model: LanguageModel,
         instructions: str,
@@ -215,7 +215,7 @@ def answer_questions(
         """Return the judge's verdict on an answer, or None if it is neither."""
         assert judge is not None
         fields = {"question": row["text"], "expected": row["expected"], "answer": answer}
-        verdict = calls.ask(
+        verdict = calls.ask_once(
             judge, contract.judge_prompt, json.dumps(fields), _read_verdict, role="judge"
         )
         return None if verdict is None else verdict == "correct"
@@ -227,7 +227,7 @@ def answer_questions(
         for row in answered:
             about = {name: row[name] for name in ("question", "system", "budget")}
             prompt = f"{row['context']}\n\nQuestion: {row['text']}"
-            answer = calls.ask(
+            answer = calls.ask_once(
                 model, contract.answer_prompt, prompt, _read_text, role="answer", **about
             )
             row["answer"] = answer

@@ -160,7 +160,7 @@ def _measure_case(
             context = lab.context(case.text, budget=budget, **about)
             spent = time.process_time() - begun
             touched = set(context.frame["memory_id"])
-            yield _describe(case, name, budget, context.text, touched, memories, spent, options)
+            yield _build_record(case, name, budget, context.text, touched, memories, spent, options)
     rankings = {f"{name}, plain fill": rank(lab) for name, lab in labs.items()}
     if options.baselines:
         rankings |= {
@@ -174,10 +174,10 @@ def _measure_case(
     for name, (ids, spent) in rankings.items():
         for budget in options.budgets:
             text, chosen = memories.fill(ids, budget)
-            yield _describe(case, name, budget, text, chosen, memories, spent, options)
+            yield _build_record(case, name, budget, text, chosen, memories, spent, options)
 
 
-def _describe(
+def _build_record(
     case: _Case,
     system: str,
     budget: int | None,
@@ -226,7 +226,7 @@ def _measure_labs(
         rows += _measure_case(labs, memories, case, options)
         if options.baselines:
             rows.append(
-                _describe(case, _WHOLE, None, everything, ids, memories, 0.0, options)
+                _build_record(case, _WHOLE, None, everything, ids, memories, 0.0, options)
                 | {"context": None}
             )
         step(1)

@@ -1,9 +1,9 @@
 """Retention as a forecast: how well the packs' ``retention`` predicts what is remembered or wanted.
 
 ``bench_reviews`` scores the chance that a card is recalled, on a log of reviews. ``bench_wanted`` scores the
-chance that a memory is wanted within some days, on a lab's own log. Only the past of a prediction is used: the log of
-each user is cut by time, a
-part is predicted, and the parts before it serve to fit parameters and to recalibrate.
+chance that a memory is wanted within some days, on a lab's own log. Only the past of a prediction is
+used. The log of each user is cut by time and a part is predicted. The parts before it serve to fit parameters and to
+recalibrate.
 
 A review on the day of the previous one is replayed and not scored, as srs-benchmark does. The bins of ``rmse`` are its bins
 too: days since the previous review, number of reviews, and number of lapses.
@@ -338,7 +338,7 @@ def _logarithmic(values: Floats, base: float) -> Rows:
 def _by_user(reviews: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], pl.DataFrame]]:
     """Yield the rated reviews of each user, by card and time in days."""
 
-    def column(what: str, *names: str) -> str:
+    def find_column(what: str, *names: str) -> str:
         present = next((name for name in names if name in reviews.columns), None)
         if present is None:
             raise DatasetError(
@@ -346,9 +346,9 @@ def _by_user(reviews: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], pl.Dat
             )
         return present
 
-    card = column("cards", "card_id", "cid", "card")
-    rating = column("ratings", "review_rating", "rating", "ease", "button_chosen")
-    time = column("times", "review_time", "day_offset", "time", "id")
+    card = find_column("cards", "card_id", "cid", "card")
+    rating = find_column("ratings", "review_rating", "rating", "ease", "button_chosen")
+    time = find_column("times", "review_time", "day_offset", "time", "id")
     user = next((name for name in ("user_id", "user") if name in reviews.columns), None)
     days = _to_days(reviews[time], reviews.get_column("review_th", default=None))
     rated = pl.DataFrame(

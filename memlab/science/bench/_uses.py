@@ -153,13 +153,13 @@ def _inputs(pack: Pack, policy: Policy, columns: Columns) -> Columns:
     """Return a column for each input of a policy; a field that nothing changes is that of a new memory."""
     count = len(columns["age-days"])
 
-    def column(name: str) -> Any:
+    def input_column(name: str) -> Any:
         if name == "half-life":
             half = pack.policies["half-life"]
             values, nulls = half.arrays(_inputs(pack, half, columns))
             return values / pack.unit("half-life"), nulls
         if name == "recency":
-            values, nulls = column("half-life")
+            values, nulls = input_column("half-life")
             return np.exp2(-columns["idle-days"] / values), nulls
         if name in ("base-half-days", "base-half-ms"):
             base = float(pack.settings["base-half-life"])
@@ -170,7 +170,7 @@ def _inputs(pack: Pack, policy: Policy, columns: Columns) -> Columns:
         return (stored, np.isnan(stored)) if stored.dtype == np.float64 else stored
 
     with np.errstate(all="ignore"):
-        return {name: column(name) for name in policy.inputs}
+        return {name: input_column(name) for name in policy.inputs}
 
 
 # Features of a new memory are the same for all packs, and opening a lab takes 20 ms.

@@ -192,7 +192,9 @@ class Session:
         """
         text, context = self._asked, self.context
         if text is None or context is None:
-            raise InputError("after(answer) needs the text that it answers: call before(text) first.")
+            raise InputError(
+                "after(answer) needs the text that it answers: call before(text) first."
+            )
         validate_text(answer, where="answer")
         if context.hits.off is None:
             turns = ((text, self._user), (answer, _ASSISTANT))

@@ -147,7 +147,7 @@ def moves_or_sets(new: str, old: str) -> bool:
     for moved in _MOVED.finditer(new):
         name = moved["name"]
         if _NAMED.search(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", old):
-            return any(place != moved["to"] for place in _PLACE.findall(old))
+            return any(path != moved["to"] for path in _PLACE.findall(old))
     values = {match["name"].lower(): match["value"] for match in _SETTING.finditer(new)}
     return bool(values) and any(
         values.get(match["name"].lower(), match["value"]) != match["value"]
@@ -169,7 +169,7 @@ def ends_what_stays(new: str, old: str) -> bool:
 
 
 def ends_value(new: str, old: str) -> bool:
-    """Return whether a text says that a value of an earlier text is over, moved or set anew.
+    """Return whether a text says that a value of an earlier text is over, moved or set again.
 
     >>> ends_value("Forget `make docs`", "Use `make docs` to build")
     True

@@ -656,15 +656,15 @@ def _run_bench(
         raise click.UsageError("--budgets uses the published labels: leave out --evidence.")
     from memlab.science.bench import bench_budgets
 
-    def connect(address: tuple[str, str]) -> memlab.LanguageModel:
+    def model_at(address: tuple[str, str]) -> memlab.LanguageModel:
         """Return the language model at an address."""
         return memlab.LanguageModel(
             *address, key=os.environ.get(MODEL_KEY) or None, calls=model_calls, tokens=model_tokens
         )
 
     models: dict[str, Any] = {
-        "answers": "offline" if answers == "offline" else model and connect(model),
-        "judge": judge and connect(judge),
+        "answers": "offline" if answers == "offline" else model and model_at(model),
+        "judge": judge and model_at(judge),
     }
     shared |= {"budgets": budgets, "folder": run}
     shared |= {name: options[name] for name in ("executor", "embedder")}
