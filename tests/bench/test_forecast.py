@@ -132,7 +132,7 @@ def test_users_are_cut_by_their_own_time():
 @pytest.mark.parametrize(
     ("frame", "says"),
     [
-        (pl.DataFrame({"card_id": [1]}), "no column of ratings"),
+        (pl.DataFrame({"card_id": [1]}), "no column for ratings"),
         (pl.DataFrame({"card_id": [1], "rating": [7], "day_offset": [1]}), "rating of 1 to 4"),
         (
             pl.DataFrame({"card_id": [1], "rating": [3], "day_offset": [1]}),

@@ -1,6 +1,6 @@
 """Memory interfaces of other frameworks, implemented by a lab.
 
-Each has a module, which is imported where it is used:
+Each framework has a module, which is imported where it is used:
 
 | module | class or functions | interface | needs |
 |---|---|---|---|

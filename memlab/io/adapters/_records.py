@@ -349,7 +349,7 @@ _PATIENCE = 300.0
 
 
 class _Changes:
-    """The lock under which the adapters of a lab change it, among threads, handles and processes."""
+    """The lock for changes of a lab by its adapters, in all threads, handles and processes."""
 
     def __init__(self, store: Store) -> None:
         self._threads = ThreadLock()
@@ -438,7 +438,7 @@ class Records:
         has_value: Callable[[str | None], bool],
         limit: int | None = None,
     ) -> list[Record]:
-        """Return the first records of which two functions accept the ref and the value, oldest path first."""
+        """Return the first records whose ref and value two functions accept, oldest path first."""
         with self._reading() as state:
             rows = self._iter_rows(state, has_ref, has_value)
             return [self._record(state, ref, row) for ref, row in islice(rows, limit)]
@@ -593,7 +593,7 @@ class Records:
                 self.lab.remember(new, linking="off")
 
     def _put_parts(self, write: Write) -> list[dict[str, Any]]:
-        """Edit the parts that a record has already, delete what it has no more, and return the rows of new parts."""
+        """Edit or delete the existing parts of a record, and return the rows of new parts."""
         ref = self._ref(write.path)
         with self._reading() as state:
             stored = {
@@ -713,7 +713,7 @@ class Records:
         whose parts were found several times counts once, and further recalls fill its ranks.
 
         A page with an ``offset`` continues the last page of the same ``search``: it recalls only records that the
-        earlier pages did not show. Without earlier pages, it is the part of the ranking from ``offset`` on.
+        earlier pages did not show. Without earlier pages, the page is the part of the ranking from ``offset`` on.
         """
         earlier = self._pages.pop(search, [])[:offset]
         skipped = offset - len(earlier)

@@ -63,8 +63,9 @@ _QUERY_CHARACTERS = 500
 class MemoryFiles:
     """The memory files of one agent, stored as memories of a lab.
 
-    Every command returns the sentence that the model reads. Errors (InputError) are written for the model, too. Both
-    have the words of the SDK's own tool, which models were trained on. A refused command changes nothing.
+    Every command returns the sentence that the model reads. Errors (InputError) are written for the model, too.
+    Sentences and errors have the words of the SDK's own tool, which models were trained on. A refused command
+    changes nothing.
 
     Parameters
     ----------
@@ -271,7 +272,7 @@ class MemoryFiles:
         path
             Path of the file.
         insert_line
-            Line after which they are inserted; 0 is the beginning.
+            Line after which the text is inserted; 0 is the beginning.
         insert_text
             The lines.
 
@@ -432,7 +433,7 @@ class MemoryFiles:
 
 
 def _split_path(path: str) -> tuple[str, ...]:
-    """Split a path into names; InputError if it is invalid or outside ``/memories``."""
+    """Split a path into names; raise InputError if it is invalid or outside ``/memories``."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise InputError(f"Path must start with {ROOT}, got: {path}")
     # normalised and encoded spellings of ".." are refused, too, although no file system sees them

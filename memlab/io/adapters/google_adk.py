@@ -59,7 +59,7 @@ class LabMemoryService(BaseMemoryService):
     lab
         The lab.
     name
-        Separates these memories from those of other services in the lab.
+        Name that separates these memories from those of other services in the lab.
     limit
         Maximum number of memories that a search returns.
     project
@@ -120,7 +120,7 @@ class LabMemoryService(BaseMemoryService):
         session_id
             Their session.
         custom_metadata
-            Stored with each event, and returned by searches.
+            Metadata that is stored with each event and returned by searches.
         """
         about = dict(custom_metadata or {})
         writes = []
@@ -155,9 +155,9 @@ class LabMemoryService(BaseMemoryService):
         app_name, user_id
             The app and the user whose memories they are.
         memories
-            The memories; one without an id or with a new id is added.
+            The memories; a memory without an id, or with a new id, is added.
         custom_metadata
-            Stored with each memory, next to its own metadata.
+            Metadata that is stored with each memory, next to the memory's own metadata.
 
         Raises
         ------

@@ -1,7 +1,8 @@
 """Hooks of coding agents: context when a session starts, lessons when it ends.
 
 Claude Code and Codex run a command at events of a session, with a JSON object on standard input. The transcript of
-the session is read up to a maximum length. A host may pass it any number of times, and each lesson is stored once.
+the session is read up to a maximum length. A host may pass the same transcript any number of times; each lesson is
+stored once.
 """
 
 from __future__ import annotations
@@ -126,9 +127,9 @@ def _find_project(folder: str) -> str | None:
 def read_transcript(path: Path, folder: str = "") -> Iterator[dict[str, Any]]:
     """Yield the messages of a transcript of Claude Code or Codex.
 
-    They are as for ``lab.agents.end_session``. Paths below ``folder`` become relative.
-    Of a long file, the end is read; lines and messages that cannot be read are
-    left out, and a missing file has none.
+    The messages have the form that ``lab.agents.end_session`` takes. Paths below ``folder`` become
+    relative. Of a long file, the end is read; lines and messages that cannot be read are left out,
+    and a missing file has none.
 
     Parameters
     ----------

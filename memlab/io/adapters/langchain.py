@@ -216,7 +216,7 @@ class LabRetriever(BaseRetriever):
     lab
         The lab.
     k
-        Number of documents; ``invoke`` accepts another one.
+        Number of documents; ``invoke`` accepts another number.
     project
         Project of the recalls.
 

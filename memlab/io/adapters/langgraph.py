@@ -10,7 +10,7 @@
 | ``delete`` | ``delete``: excluded from recall; ``lab.restore`` restores it, ``lab.purge(overdue=True)`` removes it |
 | ``search`` with a query | ``recall``: logged and counted as a use; ``store.hits`` is for feedback |
 | ``search`` with an ``offset`` | a ``recall`` among what earlier pages did not show |
-| ``search`` without, ``get``, ``list_namespaces`` | reads the state; nothing is logged |
+| ``search`` without a query, ``get``, ``list_namespaces`` | reads the state; nothing is logged |
 
 Namespace and key together are the ``ref`` of the memory, a JSON array, so that no label can leave its namespace. Labels
 contain no periods, as in LangGraph. The method ``batch`` reads first and then writes, as LangGraph's own stores do. The
@@ -361,7 +361,7 @@ def _is_wanted(record: Record, conditions: dict[str, Any] | None) -> bool:
 
 
 def _get_at(value: dict[str, Any], name: str) -> Any:
-    """Return the value of a field, or of a field within others, whose names periods separate."""
+    """Return the value of a field; periods separate the names of nested fields."""
     if name in value:
         return value[name]
     first, _, rest = name.partition(".")

@@ -4,7 +4,7 @@
     memory = Mem0Memory(memlab.open("agent.memlab"))
     memory.add("I prefer tea", user_id="ada")
 
-``AsyncMem0Memory`` has the same methods as coroutines, as mem0's ``AsyncMemory``.
+``AsyncMem0Memory`` has the same methods as coroutines, like mem0's ``AsyncMemory``.
 
 | mem0 | in the lab |
 |---|---|
@@ -686,7 +686,7 @@ class AsyncMem0Memory:
 
 
 def _build_scope(**ids: Any) -> dict[str, Any]:
-    """Return the owners that are not None as texts; InputError if one is invalid."""
+    """Return the owners that are not None as texts; raise InputError for an invalid owner."""
     return {name: _check_owner(value, name) for name, value in ids.items() if value is not None}
 
 
@@ -705,7 +705,7 @@ def _check_owner(value: Any, name: str) -> str:
 
 
 def _check_filters(filters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return filters with checked owners, of which they must require one."""
+    """Check the owners in filters and return the filters, which must require an owner."""
     conditions = dict(filters or {})
     for name in _SCOPES:
         if name in conditions and not isinstance(conditions[name], Mapping):
@@ -725,7 +725,7 @@ def _check_top_k(top_k: int) -> None:
 
 
 def _refuse_keywords(kwargs: Mapping[str, Any], method: str) -> None:
-    """Raise InputError for owners that are no filters, and for unknown arguments."""
+    """Raise InputError for owners outside ``filters``, and for unknown arguments."""
     owners = set(kwargs) & set(_SCOPES)
     if owners:
         raise InputError(

@@ -4,9 +4,9 @@
     read_memfs(lab, "~/.letta/agents/agent-1/memory")
     write_memfs(lab, "memory")
 
-A file is a memory: its body is the text, its ``description`` the summary. Files below ``system/``, which such an agent
-always has in its prompt, are pinned. Front matter is stored unchanged, so that a file is written back byte for byte.
-Only secrets differ: they are redacted in texts and refused in front matter. A changed file is an edit.
+A file is a memory: its body is the text, its ``description`` the summary. Files below ``system/``, which Letta's
+agents always have in their prompt, are pinned. Front matter is stored unchanged, so that a file is written back byte
+for byte. Only secrets differ: they are redacted in texts and refused in front matter. A changed file is an edit.
 """
 
 from __future__ import annotations
@@ -328,7 +328,7 @@ def _write_page(root: Path, path: tuple[str, ...], content: str) -> str:
 
 
 def _split_front_matter(content: str) -> tuple[str, str]:
-    """Return front matter with its fences ("" without), and the body."""
+    """Return the front matter with its fences, or "" if there is none, and the body."""
     front = _FRONT.match(content)
     return ("", content) if front is None else (front[0], content[front.end() :])
 

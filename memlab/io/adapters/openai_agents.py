@@ -10,8 +10,8 @@
 | ``pop_item``, ``clear_session`` | ``delete``: excluded from recall; ``lab.restore`` restores it |
 
 ``lab.recall`` returns such turns in this and other sessions, including calls and results of tools, but not reasoning.
-Items are returned unchanged except for secrets in their texts, which are replaced before they are stored. The package
-is not needed: a session has the methods of its protocol.
+Items are returned unchanged except for secrets in their texts, which are replaced before they are stored. The SDK's
+package is not needed: a session has the methods of its protocol.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ class AsyncLab:
         return await self.run(self.lab.on, verb, listening)  # type: ignore[no-any-return]
 
     async def close(self) -> None:
-        """Close the lab, as ``Lab.close`` does, after the calls that wait.
+        """Close the lab like ``Lab.close``, after all pending calls have finished.
 
         Closing twice has no effect.
 

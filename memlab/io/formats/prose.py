@@ -271,7 +271,10 @@ def _find_date(name: str) -> int | None:
 
 
 def _join_titles(document: str, headings: Iterable[str]) -> str:
-    """Return the title of a document with headings, without repetitions, beginning and markup."""
+    """Join a document's title and headings, without repetitions or markup.
+
+    Only the last ``_TITLE_CHARACTERS`` characters are kept.
+    """
     parts = [document] if document else []
     for heading in headings:
         words = " ".join(_MARKUP.sub("", heading).split())

@@ -95,17 +95,17 @@ class Connection:
 
     @property
     def project(self) -> str | None:
-        """The project of the client; None lets each call name one."""
+        """The project of the client, or None if each call names its project."""
         return self.identity.project
 
     @property
     def viewer(self) -> str | None:
-        """The name of the client; None sees every memory."""
+        """The name of the client, or None for a client that sees every memory."""
         return self.identity.name
 
     @property
     def session(self) -> str | None:
-        """The session used for calls that do not name one."""
+        """The session of calls that name no session."""
         return self.identity.session
 
     @property

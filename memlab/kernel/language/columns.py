@@ -418,7 +418,7 @@ def _collected(work: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
 
 
 def _column(frame: pl.DataFrame, name: str) -> pl.Series:
-    """Return the frame's column for an input, in either spelling of its name."""
+    """Return the frame's column for an input, named with hyphens or with underscores."""
     if name in frame.columns:
         return frame.get_column(name)
     for column in frame.columns:

@@ -301,7 +301,7 @@ class Derived:
 
 
 def _get_set(name: str, values: Mapping[str, Any]) -> Any:
-    """Look up the value of a set by either spelling of its name."""
+    """Look up the value of a set by its name, with hyphens or with underscores."""
     for spelling in (name, name.replace("-", "_")):
         if spelling in values:
             return values[spelling]

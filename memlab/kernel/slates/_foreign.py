@@ -79,11 +79,11 @@ class Labels:
     columns: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def table(self, table: str) -> str:
-        """Return the caller's name of a table."""
+        """Return the name that the caller gave to a table."""
         return self.tables.get(table, table)
 
     def column(self, table: str, column: str) -> str:
-        """Return the caller's name of a column."""
+        """Return the name that the caller gave to a column."""
         return self.columns.get((table, column), column)
 
     def refuse(self, table: str, rows: pl.DataFrame, why: Why) -> None:
@@ -586,7 +586,7 @@ def _check_decisions(decisions: pl.DataFrame, labels: Labels) -> None:
     """Raise DatasetError for an invalid value in the table of decisions."""
 
     def say(column: str) -> str:
-        """Return the caller's name of a column."""
+        """Return the name that the caller gave to a column."""
         return labels.column("decisions", column)
 
     def refuse(bad: pl.Expr, why: Any) -> None:

@@ -486,7 +486,10 @@ def _days_since(instants: Bits, at: NDArray[np.int64]) -> Floats:
 
 
 def _stack_choices(first: Floats, second: Floats) -> Floats:
-    """Stack two columns and their sum; encoding "pick" stores which one fits."""
+    """Stack two columns and their sum.
+
+    The encoding "pick" stores which of the three equals each value.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         return np.stack([first, second, first + second])
 

@@ -611,7 +611,7 @@ class Entities(Projection):
         self.version += 1
 
     def _undo(self, name: str) -> None:
-        """Undo the merge of an entity and return the moved memories to it.
+        """Undo the merge of an entity and move its memories back to it.
 
         The entities between this entity and the one it was finally merged into no longer list these memories as moved.
         """

@@ -187,7 +187,7 @@ class ViewerState(State):
         self.vectors, self.words, self.other_words = full.vectors, full.words, full.other_words
 
     def get_words(self, language: str) -> Words:
-        """Return the word index of the whole state in a language."""
+        """Return the word index of a language, over the whole state."""
         return self.full.get_words(language)
 
     def memories(self) -> pl.DataFrame:

@@ -111,7 +111,7 @@ class Core:
         # An accessor holds its lab, so that the lab's workers do not end while the accessor is in use.
 
     def held_by(self, owner: object, component: Callable[[str], Any]) -> Core:
-        """Return a core on the same store that keeps ``owner`` alive.
+        """Return a core on the same store; the core keeps ``owner`` alive.
 
         ``component`` returns components of other subjects by name.
         """

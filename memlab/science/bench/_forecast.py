@@ -171,7 +171,7 @@ class ForecastResult(Report):
 
 
 def _format_interval(row: Mapping[str, Any]) -> str:
-    """Write the interval of a log-loss; nothing if there is none."""
+    """Format the interval of a log-loss, or return "" if the row has no interval."""
     low, high = row["low"], row["high"]
     return "" if low is None else f"{low:.3f}-{high:.3f}"
 
@@ -342,7 +342,7 @@ def _by_user(reviews: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], pl.Dat
         present = next((name for name in names if name in reviews.columns), None)
         if present is None:
             raise DatasetError(
-                f"The reviews have no column of {what}: {', '.join(names)}. Rename the column that has it."
+                f"The reviews have no column for {what}. Rename the column of {what} to one of: {', '.join(names)}."
             )
         return present
 

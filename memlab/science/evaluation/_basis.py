@@ -1,7 +1,7 @@
 """What a verdict rests on: the design, its probabilities, the range of rewards, gates and versions.
 
-A reader of a published verdict needs these to judge it and to repeat it. They are facts of the log,
-so they are stated for a withheld verdict too.
+A reader of a published verdict needs these facts to judge and repeat the verdict. They are facts of
+the log, so they are stated for a withheld verdict too.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Basis:
         design.
     recall_cost
         The recall that the first results lost compared with those of the live pack. Items with a
-        positive reward are relevant, weighted by the inverse of their probability. None without one.
+        positive reward are relevant, weighted by the inverse of their probability. None if no item
+        has a positive reward.
     rewards
         The minimum and maximum reward of an item.
     items, missing

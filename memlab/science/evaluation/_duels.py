@@ -363,7 +363,7 @@ def _identify_comparison(name: str, challenge: Challenged, live: str | None) -> 
 
 
 def _show_same(challenge: Challenged, name: str) -> bool:
-    """Return whether a challenger shows what the live pack shows; an order matters to lists only."""
+    """Return whether both packs show the same items; the order counts for whole lists only."""
     own = challenge.heads[name].ids
     return own == challenge.live or not (challenge.shares or {*own} ^ {*challenge.live})
 
@@ -373,8 +373,9 @@ def _number_comparisons(
 ) -> dict[_Version, tuple[int, float]]:
     """Return the number and the share of the error of each comparison, by first recalls.
 
-    Both are those that the first recall states, so a part of the log has them too. A comparison from
-    before comparisons were numbered has the next number in the order of first recalls.
+    Both are read from the first recall of the comparison, so a part of the log has them too. A
+    comparison that began before comparisons were numbered gets the next number, in the order of
+    first recalls.
     """
     begun: dict[_Version, tuple[int, float]] = {}
     last = 0
@@ -445,8 +446,8 @@ def observe_items(
 ) -> Observations:
     """Return observations of the difference, from single items.
 
-    A recall that logged its groups has an observation for each group, and for each other item on
-    which the packs differ. Another recall has one observation.
+    A recall that logged its groups has an observation for each group, and for each ungrouped item
+    on which the packs differ. A recall without groups has one observation.
     """
     low, high = settings.reward_range
     arms = compared.totals[:, 1 : 1 + ARM], compared.totals[:, 1 + ARM : 1 + 2 * ARM]
@@ -484,10 +485,10 @@ def _split_by_group(
     settings: Settings,
     single: Observations,
 ) -> Observations:
-    """Split the observations of recalls with groups: one for each group and each other item.
+    """Split the observations of recalls with groups into one per group and one per ungrouped item.
 
-    Exactly one item of a group is shown, and another item alone, so the bounds of an observation
-    are the extremes of its items, not their sum.
+    At most one item of an observation is shown, so its bounds are the extremes of its items, not
+    their sum.
     """
     log = duel.log
     rows = np.concatenate(differing)

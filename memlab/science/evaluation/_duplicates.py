@@ -1,4 +1,4 @@
-"""Find near-duplicates that a policy would show together, although the log never did.
+"""Find near-duplicates that a policy would show together and the log never showed together.
 
 Where one of two near-duplicates is as good as both, each earns its full reward while it is shown alone, and their sum
 counts that reward twice. The rewards of the log do not show this, because no recall showed both. So the second of such
@@ -52,7 +52,7 @@ def find_repeated(log: Log, rows: Ints, ranks: Ints) -> Ints:
 def count_unseen(log: Log, rows: Ints) -> int:
     """Return the number of recalls in which a policy shows several randomised items of unknown content.
 
-    ``rows`` are its items. The number is 0 if the content of the items is known.
+    ``rows`` are the policy's items. The number is 0 if the content of the items is known.
     """
     if _has_content(log):
         return 0
@@ -68,8 +68,8 @@ def _has_content(log: Log) -> bool:
 def _are_alike(log: Log, first: Ints, second: Ints) -> Flags:
     """Return for each pair of rows whether they are near-duplicates.
 
-    They are if the log's column of content has equal values, or if the lab's texts have the same
-    words or a closeness of ``_ALIKE``.
+    Two rows are near-duplicates if the log's column of content has equal values, or if the lab's
+    texts have the same words or a closeness of ``_ALIKE``.
     """
     if log.content is not None:
         values = log.pool([log.content])[log.content]

@@ -102,14 +102,15 @@ def evaluate(
     A value is the mean over recalls of the summed rewards of the items that the policy would have
     in its top-k of the logged pool. It is a value on logged recalls: long-term effects on the
     memories are not modelled. Rewards of unsupported items, which the log could not show, widen the
-    interval. They count as the minimum reward at its lower end and as the maximum at its upper end.
+    interval. They count as the minimum reward at the lower end of the interval and as the maximum
+    at its upper end.
 
     Parameters
     ----------
     slates
         The four tables of a log (``memlab.Slates``), or a lab. A large log may stay on disk: pass
-        the path of a Parquet file or of a folder of them, or a lazy frame. It has a row for each
-        candidate, and the rows of a recall are next to one another.
+        the path of a Parquet file or of a folder of such files, or a lazy frame. It has a row for
+        each candidate, and the rows of a recall are next to one another.
     policies
         One or several policies. A policy is the name, path or object of a pack, the text of a
         ``recall-score``, a Polars expression over the candidates, or the name of a column of
@@ -157,8 +158,8 @@ def evaluate(
         The policies with a value, best first, then those whose value is withheld. A policy is
         refused (``.refusals``) if the log lacks its features. The value of another policy than the
         one that logged is withheld if a gate is closed. Untested gates are named with every value.
-        ``.observed`` has what happened: counts, and the mean reward of what was shown, also for
-        each query. No gate withholds it.
+        ``.observed`` has counts and the mean reward of the items that were shown, also for each
+        query. No gate withholds these facts.
 
     Notes
     -----
@@ -331,7 +332,7 @@ def _evaluate_feedback(
     """Evaluate targets on feedback.
 
     ``logging`` are the names of the policies that logged. If every item of such a policy was shown,
-    its value is what happened, so no gate withholds it.
+    its value is the observed reward, so no gate withholds it.
 
     Returns the rows, the forecast of recalls, the interval method, the comparison of a pair, and
     remarks.
@@ -347,7 +348,7 @@ def _evaluate_feedback(
         return compared
 
     def state_fact(name: str) -> Compared | None:
-        """Return what happened under a policy that logged, or None for another policy."""
+        """Return the observed value of a logging policy whose items were all shown, or None."""
         if name not in logging or not _was_shown(log, top_ks[name]):
             return None
         return _state_fact(log, settings, features, top_ks[name])

@@ -102,7 +102,7 @@ class PolicyValue:
         "re-scored" on the logged pool, or "re-recalled": recalls were repeated by the lab.
     value
         The estimated value with its interval; None if a gate is closed. If the policy logged and
-        all its items were shown, the value is what happened, also with closed gates.
+        all its items were shown, the value is the observed reward, even if a gate is closed.
     difference
         The difference between the policy and the baseline; None if a gate is closed. The intervals
         of all policies' differences hold together.
@@ -183,11 +183,12 @@ class Evaluation(Report):
     needed
         Two policies, and the number of recalls that would distinguish them. These are the two best
         policies with a value. If there are fewer than two, they are the policy that needs the
-        fewest recalls for a value, and the baseline. None if no number of recalls would.
+        fewest recalls for a value, and the baseline. None if no number of recalls would distinguish
+        them.
     given
         The names of the policies as passed.
     observed
-        What happened: counts, mean rewards, and the outcomes of each query. None with labels.
+        Observed counts and mean rewards, and the outcomes of each query. None with labels.
 
     Examples
     --------

@@ -221,9 +221,9 @@ def failures(
         A frame with a row for each wanted memory: ``decision`` or ``question`` (the text of the
         query), and ``memory_id`` or ``ref``. A row with a ``relevance`` of 0, or with neither id
         nor ref, labels a recall for which no wanted memory is known. A ``ref`` is looked up in the
-        project of the recall. ``lab.questions`` label the recalls with the same
-        queries. Without labels, memories with a reward of at least .5 are wanted.
-        That includes probes, but not memories that no user saw.
+        project of the recall. ``lab.questions`` label the recalls with the same queries. Without
+        labels, memories with a reward of at least .5 are wanted. These include probes, but not
+        memories that no user saw.
     examples
         The number of examples of each stage, 0 to 1,000.
     cluster

@@ -4,11 +4,11 @@ The logarithm of the process behind a confidence sequence is a sum over observat
 So the process without a group is the total minus the sum of the group, and one pass over the
 observations serves all groups.
 
-It is valid if the recalls of the left-out group are hostile. Expectations from earlier data may use
-any earlier data, and each remaining factor has a conditional mean of at most 1. So the
-process without one hostile session is wrong on a given side with a probability of at most half of
-its error. The size and the time of that session do not matter. A verdict is named only if it holds
-without any one session, so the bound holds for the verdict, too.
+The process without a group is valid even if the recalls of that group are hostile. Expectations
+from earlier data may use any earlier data, and each remaining factor has a conditional mean of at
+most 1. So the process without one hostile session is wrong on a given side with a probability of at
+most half of its error. The size and the time of that session do not matter. A verdict is named only
+if it holds without any one session, so the bound holds for the verdict, too.
 """
 
 from __future__ import annotations
@@ -132,8 +132,9 @@ class Influence:
     def judge(self, above: bool, withholding: Container[str]) -> tuple[Gate | None, str]:
         """Return the gate that a deciding group closes, and a sentence on a group that matters.
 
-        A group closes the gate if the verdict turns without it, or if its kind is ``withholding`` and
-        the verdict is lost without it. The difference is above zero, or below it unless ``above``.
+        A group closes the gate if the verdict turns without it, or if its kind is ``withholding``
+        and the verdict is lost without it. ``above`` says whether the difference is above or below
+        zero.
         """
         better = self.duel.challenger if above else self.duel.live
         # Signs decide, because two versions of a pack have one name.

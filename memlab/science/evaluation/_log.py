@@ -293,7 +293,7 @@ def _drop_repeats(rewards: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         first = unclear.row(0, named=True)
         raise InputError(
             f"Recall {first['decision']}, memory {first['memory_id']} has contradicting feedback, and no times that show "
-            f"which judgement is the latest. Add a column at to feedback, with a distinct time for each judgement."
+            f"which judgement is the latest. Add a column 'at' to feedback, with a distinct time for each judgement."
         )
     notes = []
     repeats = rewards.height - groups.height
@@ -887,8 +887,8 @@ def _decode_challenge(text: str, log: Log, number: int) -> Challenged:
     stray = next((item for item in memories if not isinstance(item, kind)), None)
     if stray is not None:
         raise InputError(
-            f"{where} names the memory {stray!r}, and memory ids of this log are {log.ids['memory_id'].dtype}. Log ids of "
-            f"that type."
+            f"{where} names the memory {stray!r}, and memory ids of this log are {log.ids['memory_id'].dtype}. Write "
+            f"ids of that type to the log."
         )
     for name, head in challenge.heads.items():
         if (head.number or head.share) and not (head.number > 0 and 0 < head.share <= 1):

@@ -315,7 +315,8 @@ class TopK:
     ranks
         The rank of each of ``rows`` within its top-k, from 1.
     repeated
-        The number of items that repeat another and count as outside, because no recall showed both.
+        The number of items that repeat another item and count as outside, because no recall showed
+        both.
     """
 
     name: str
@@ -968,8 +969,8 @@ def name_numeric(names: Sequence[str], schema: pl.Schema) -> list[str]:
 def read_score(log: Log, names: Sequence[str], schema: pl.Schema) -> tuple[str | None, Floats]:
     """Return the score by which the log was ranked, higher is better, and its name.
 
-    This is ``score``, or else minus ``rank``, or else the first feature that falls with the position
-    of the certain items. If none does, the name is None and the score 0.
+    The score is ``score``, otherwise minus ``rank``, otherwise the first feature whose values decrease
+    with the position of the certain items. If no feature does, the name is None and the score 0.
     """
     first = next((name for name in ("score", "rank") if name in schema), None)
     score = _read_columns(log, [] if first is None else [first]) * (-1 if first == "rank" else 1)
@@ -1008,7 +1009,7 @@ def _read_columns(log: Log, names: Sequence[str]) -> Floats:
 
 
 def _find_ranking(log: Log, scores: Floats) -> int | None:
-    """Return the first column that falls with the position of the items certain to be shown."""
+    """Return the first column that decreases with the position of the certain items."""
     rows = np.flatnonzero(log.exposed & (log.propensity >= CERTAIN) & (log.position > 0))
     rows = rows[np.lexsort((log.position[rows], log.recall[rows]))]
     is_next = np.diff(log.recall[rows]) == 0

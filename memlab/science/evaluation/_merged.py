@@ -252,7 +252,7 @@ class _Summed:
         return Compared(top_k, base, self._arms(buckets, name, other), *value, *difference)
 
     def state_fact(self, name: str) -> Compared | None:
-        """Return what happened under a policy that logged; None if it would show other items."""
+        """Return the observed totals of a logging policy, or None if some of its items were hidden."""
         counts = self._items(str(self.numbers[name]))
         if counts["hidden"]:
             return None
@@ -379,7 +379,7 @@ class _Summed:
         )
 
     def observe(self) -> Observed:
-        """Return what happened, without the outcomes of single queries."""
+        """Return the observed rewards, without the outcomes of single queries."""
         cells = self._sums.cells
         items, answered, earned = self._totals(cells, "shown", names=FACTS).T
         recalls = cells["recalls"].to_numpy().astype(np.float64)

@@ -1,9 +1,9 @@
-"""What happened in a log: counts and mean rewards of what was shown, which need no propensities.
+"""Observed rewards of a log: counts and mean rewards of the items shown, without propensities.
 
-A value of another policy is a counterfactual and depends on assumptions, which gates check. The mean
-reward of the items that were shown does not, so no gate withholds it. Its interval needs independent
-units only. These are the clusters of the log, or the queries where that makes fewer units: answers to
-one query that is asked repeatedly depend on each other.
+A value of another policy is a counterfactual and depends on assumptions, which gates check. The
+mean reward of the items that were shown depends on no assumption, so no gate withholds it. Its
+interval needs independent units only. These are the clusters of the log, or the queries if there
+are fewer queries than clusters: answers to one query that is asked repeatedly depend on each other.
 """
 
 from __future__ import annotations

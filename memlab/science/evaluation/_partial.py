@@ -99,7 +99,7 @@ def partial(
         One or several policies, as for ``memlab.evaluate``, at most 12.
     columns
         The columns of the frame, as arguments of ``Slates.from_wide``, such as
-        ``{"decision": "query_id", "item": "memory_id", "limit": 10}``. By default those that
+        ``{"decision": "query_id", "item": "memory_id", "limit": 10}``. By default the columns that
         ``Slates.to_wide`` writes.
     missing
         What missing feedback counts as: "zero", "censor" or "bounds", as for ``memlab.evaluate``.

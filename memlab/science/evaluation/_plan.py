@@ -1,9 +1,9 @@
 """``memlab.plan``: forecast which experiment distinguishes policies, and how soon.
 
 Items that both policies would show say nothing about their difference. Designs of experiments
-differ in how often they show the other items. That decides the variance of the difference observed
-in one recall. A model of rewards that is fitted on the log predicts the difference (the direct
-method).
+differ in how often they show the other items. These frequencies determine the variance of the
+difference observed in one recall. A model of rewards that is fitted on the log predicts the
+difference (the direct method).
 
 Let d be the mean difference and v the variance of one observation. A fixed-sample test needs
 (z_level + z_power)^2 v / d^2 recalls. A confidence sequence, which allows an interim analysis every
@@ -81,7 +81,7 @@ class Plan(Report):
         - ``cost``: the share of the rewards of the first results that is lost while the experiment
           runs, by the model; negative if the policy is better
         - ``recall_cost``: the loss of recall among the first results while the experiment runs, measured
-          on the log; null without a reward. Items with a reward are relevant, others are not, so
+          on the log; null if no item has a reward. Items with a reward are relevant, others are not, so
           this cost is too high where the log did not show the policy's items
         - ``unsupported``: the share of the policy's items that the design never shows
     baseline

@@ -1,14 +1,16 @@
 """Estimate how often users examine each position, from randomly placed items.
 
 A probe is at a random position from F to S, where S items are shown. In a lab it is below the first
-result (F = 2); in logs of other systems and of earlier memlabs it is anywhere (F = 1). It moves the items below
-it down by one. An item of rank k >= F is at position k or k + 1 at random. It is then the same
-item, seen at two positions. It moves with probability (k - F + 1)/(S - F + 1). A lower reward after
-the move is an effect of the position alone. This is intervention harvesting (Agarwal, Zaitsev, Wang,
-Li, Najork & Joachims 2019). The probe itself is at each of the positions F to S equally often.
+result (F = 2); in logs of other systems and of earlier memlabs it is anywhere (F = 1). The probe
+moves the items below it down by one. An item of rank k >= F is at position k or k + 1 at random, so
+the log shows the same item at two positions. The item moves with probability (k - F + 1)/(S - F + 1).
+A lower reward after the move is an effect of the position alone. This is intervention harvesting
+(Agarwal, Zaitsev, Wang, Li, Najork & Joachims 2019). The probe itself is at each of the positions F
+to S equally often.
 
 A log with a probe at position 1 is tested for F = 1 first. If its positions do not fit, because a
-later memlab continued the log, all is computed given that a probe is below position 1 (F = 2).
+later memlab continued the log, everything is computed given that a probe is below position 1
+(F = 2).
 
 Under the position-based model, the reward of an item is its value times the examination rate theta
 of its position, here theta_k = k^-eta. Given that an item has a reward at one of its positions, the
@@ -258,8 +260,8 @@ class Examination:
     def average(self, eta: float) -> Floats:
         """Return each candidate's mean examination over its possible positions, f64[n].
 
-        The mean is over the orders that have a drawn item first if the log has, and otherwise a certain one. The value
-        is 1 for candidates that were not shown.
+        If the recall had a drawn item first, the mean is over the orders with a drawn item first, otherwise over the
+        orders with a certain item first. The value is 1 for candidates that were not shown.
         """
         keys, inverse = np.unique(
             np.stack([self._extras, self._others, self._at, self._drawn_first]),
@@ -342,7 +344,7 @@ class _Cells:
 
     Counts are kept for each number S of items that a recall showed. For each position k below S
     there are two columns: the rewards at k, and at k + 1, of items that may be at both positions.
-    They count from the position ``start`` on. Two more columns hold the sum of the rewards of
+    Only positions from ``start`` on are counted. Two more columns hold the sum of the rewards of
     probes, and the sum of these rewards times the logarithm of the position.
     """
 

@@ -30,7 +30,8 @@ def rank_policies(
 
     ``kinds`` has the policies by name. ``compare`` estimates the value of a policy and its
     difference to another, ``measure`` checks the gates of a comparison, and ``state_fact`` returns
-    what happened under a policy that logged. They read a log in memory, or sums over a larger one.
+    the observed value of a policy that logged. These functions read a log in memory, or the sums of
+    a larger log.
 
     Returns the rows, the forecast of recalls, and the comparison of a pair.
     """

@@ -186,8 +186,8 @@ class Process:
     def without(self, group: Ints, groups: int, level: float) -> Bounds:
         """Return the mean and its bounds after all observations but those of each group, f64[groups].
 
-        ``group`` (int64[blocks]) is the number of each block's group, -1 for none. The bounds are
-        infinite, and the mean is NaN, without a group that has all observations.
+        ``group`` (int64[blocks]) is the number of each block's group, -1 for none. For a group that
+        has all observations, the bounds are infinite and the mean is NaN.
         """
         group = group[self.block]
 
@@ -218,7 +218,7 @@ class Process:
     ) -> NDArray[np.bool_]:
         """Return after which blocks zero is excluded without any one selected group, bool[blocks].
 
-        The means are above zero, or below it unless ``above``.
+        ``above`` says whether the means must be above or below zero.
         """
         group, (values, floor) = group[self.block], self.sides[not above]
         rates = RATES[:, None] / self.unit

@@ -4,12 +4,13 @@ Sums of partitions add up to the sums of the log, and equal sums have equal bits
 cut and in any order. They have four parts:
 
 - *cells*: totals of each policy, and of the items that each pair of policies shares, by cluster;
-- *buckets*: the same by groups of recalls, from which the influence of single recalls is computed;
+- *buckets*: the same totals by groups of recalls, from which the influence of single recalls is
+  computed;
 - *totals*: sums over the log, which decide gates;
 - *sample*: the items that some recalls showed, for gates whose tests compare single items.
 
-Buckets and the sample are chosen by a hash of a recall's id. They have a fixed size, and up to it
-they contain every recall.
+Buckets and the sample are chosen by a hash of a recall's id. Their size is limited; a log within
+the limit is in them completely.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def _empty(**schema: Any) -> pl.DataFrame:
 class PartialSums(Displayed):
     """The data of ``Sums``, which add up and are stored as bytes.
 
-    It has no evaluation, because the modules that evaluate sums read it.
+    The class has no method ``evaluate``, because the modules that evaluate sums import it.
     """
 
     definition: Definition | None = None
@@ -176,8 +177,8 @@ class PartialSums(Displayed):
         Raises
         ------
         InputError
-            If a recall is in two of them, or if they were made with different policies, settings,
-            columns or versions of memlab.
+            If a recall is in two of the sums, or if the sums were made with different policies,
+            settings, columns or versions of memlab.
         """
         # Sums without recalls have no definition to compare, and nothing to add.
         whole = [part for part in parts if part]

@@ -555,7 +555,7 @@ def find_targets(
 
 
 def _object_to_similarity(ranker: Ranker) -> list[str]:
-    """Return an objection if a pack orders its results by similarity; otherwise none.
+    """Return an objection if a pack orders its results by similarity, otherwise an empty list.
 
     The log has no similarity between candidates, so such a pack cannot be re-scored.
     """

@@ -265,9 +265,9 @@ def _state(passed: bool) -> GateState:
 
 _NOT_TESTED = {
     "independence": (
-        "The independence of recalls near in time was not tested: the log has no times (column at), or fewer than 30 "
+        "The independence of recalls near in time was not tested: the log has no times (column 'at'), or fewer than 30 "
         "recalls.",
-        "Add a column at to the decisions, or name what recalls share in the column cluster.",
+        "Add a column 'at' to the decisions, or name what recalls share in a column 'cluster'.",
     ),
     "balance": (
         "The logged propensities were not tested against the items shown: fewer than 30 recalls had randomised items.",
@@ -666,7 +666,7 @@ def _stratum_means(values: Floats, strata: Ints) -> Floats:
 
 
 def falling_p(sums: Floats) -> float:
-    """Test whether independent values have mean zero; a negative mean has most of the error.
+    """Test whether independent values have mean zero, mostly against a negative mean.
 
     ``sums`` is f64[recalls], negative where rewards fall with the position. Nine tenths of the
     error are spent on a fall, because users read from the top. Returns a p-value; NaN if it cannot

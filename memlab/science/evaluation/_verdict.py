@@ -147,9 +147,9 @@ class Verdict:
         The share of recalls in which both packs show the same items.
     influence
         A row for each session, user, agent, project and day that the log names, with the difference
-        without it and its anytime-valid bounds. Columns: ``kind``, ``group``, ``recalls``, ``share``
-        (of the recalls), ``difference``, ``low``, ``high`` and ``better``. The error of these bounds is
-        four times 1 - ``level`` of the evaluation.
+        if that group is left out, and its anytime-valid bounds. Columns: ``kind``, ``group``,
+        ``recalls``, ``share`` (of the recalls), ``difference``, ``low``, ``high`` and ``better``.
+        The error of these bounds is four times 1 - ``level`` of the evaluation.
     rests_on
         A sentence that names a group without which there is no verdict; "" if there is none.
     basis
@@ -245,7 +245,7 @@ class Verdict:
 class Verdicts(Report):
     """One verdict for each challenger, and the settings of the comparison.
 
-    Index it by the name of a challenger, or iterate over the verdicts.
+    Index ``Verdicts`` by the name of a challenger, or iterate over the verdicts.
 
     Parameters
     ----------
@@ -256,8 +256,8 @@ class Verdicts(Report):
     notes
         Remarks on the recalls that were left out, and on assumptions of the comparison.
     observed
-        What happened in the log: counts, mean rewards, and the outcomes of each query. No gate
-        withholds it.
+        Observed counts and mean rewards of the log, and the outcomes of each query. No gate
+        withholds these facts.
 
     Examples
     --------
@@ -558,8 +558,8 @@ def verdict(
 
     A verdict must also hold without any one session that the log names, or any one block, at the
     level 1 - 4 (1 - ``level``). So one session with hostile feedback can prevent a verdict, but it
-    names a wrong pack with a probability of at most 2 (1 - ``level``). The verdict is withheld, too,
-    if it turns without one user, agent, project or day.
+    names a wrong pack with a probability of at most 2 (1 - ``level``). The verdict is withheld,
+    too, if it turns when one user, agent, project or day is left out.
 
     A verdict compares the rewards of these recalls only. ``memlab.trial`` measures how the memories
     develop under each pack.

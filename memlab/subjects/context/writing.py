@@ -195,7 +195,7 @@ class Sheet:
 
     @property
     def free(self) -> int:
-        """The free size within the budget."""
+        """The unused part of the budget, in quarters of a token."""
         return 4 * self.budget - self._used
 
     @cached_property

@@ -186,7 +186,7 @@ def restore(
 
 
 def _unlock_all(folder: Path, backup: str | Path | None, key: KeySource | None) -> list[object]:
-    """Unlock a lab and its backups; ``key`` is used until one vault is open."""
+    """Unlock a lab and its backups; ``key`` is used until the first vault is open."""
     paths = [folder, *(copy.path for copy in list_backups(folder / BACKUPS))]
     paths += [] if backup is None else [Path(backup).expanduser()]
     vaults: list[object] = []

@@ -580,7 +580,7 @@ def of_fall(fall: Fall, before: str, judged: int) -> Adapted:
 
 
 def _tunable(policy: Policy, span: tuple[float, float]) -> Policy | None:
-    """Return the policy with bounded parameters to tune, or None without numbers."""
+    """Return the policy with bounded parameters to tune, or None if it has no numbers."""
     if any(
         math.isfinite(param.low) and math.isfinite(param.high) for param in policy.params.values()
     ):

@@ -276,7 +276,7 @@ class MemoryTable(Widget, bundle="table"):
         return answer
 
     def _read(self) -> Rows:
-        """Return the rows of the lab's current state, reading them after a change."""
+        """Return the rows of the lab's current state, reread if the lab changed."""
         if self._rows is None or self._rows.event != event_of(self.lab):
             self._rows = Rows(self.lab)
         return self._rows

@@ -2,7 +2,7 @@
 
 Rows and memories are compared by project, session, speaker, text and, if the source gives it, time. The nth equal row
 of a source is known if the lab has at least n equal memories. So loading a file twice adds nothing, an interrupted load
-continues, and a log that has grown adds its new rows. Repetitions within one file are stored. Purged memories are not
+can resume, and a log that has grown adds its new rows. Repetitions within one file are stored. Purged memories are not
 compared; their tombstone refuses the text.
 """
 
