@@ -131,7 +131,7 @@ def test_two_at_once_add_nothing_twice(tmp_path, trigrams, clock, chat, monkeypa
                 "encode": staticmethod(meanwhile),
                 "__getattr__": lambda _, name: getattr(embedder, name),
             }
-            monkeypatch.setattr(lab.io.store, "embedder", type("E", (), double)())
+            monkeypatch.setattr(lab.io.store, "_embedder", type("E", (), double)())
             loaded = lab.load(path)
         assert (loaded.count("known"), loaded.count("added")) == (12, 0)
         assert len(lab) == 12

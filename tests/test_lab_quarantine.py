@@ -54,10 +54,10 @@ def facts(trigrams, clock):
     ],
 )
 def test_memories_of_a_session_a_creator_or_a_source_leave_recall(lab, chosen, ids):
-    lab.remember("tabs, not spaces", session="talk")
-    lab.remember("tabs are bad", session="web")
-    lab.remember("tabs are evil", session="web", creator="agent:web")
-    lab.remember("tabs are gone", creator="agent:web", source="file")
+    lab.remember("tabs, not spaces", session="talk", linking="off")
+    lab.remember("tabs are bad", session="web", linking="off")
+    lab.remember("tabs are evil", session="web", creator="agent:web", linking="off")
+    lab.remember("tabs are gone", creator="agent:web", source="file", linking="off")
     done = lab.upkeep.review.quarantine(**chosen, reason="a web page")
     assert done.ids == ids
     assert set(lab.recall("tabs", log=False).ids) == {1, 2, 3, 4} - set(ids)

@@ -234,5 +234,6 @@ def test_an_open_lab_can_be_wrapped():
     assert run(main) == 1
 
 
+@pytest.mark.long  # formatted by ruff, which the tests alone do not need
 def test_the_types_are_those_of_the_sources():
     assert STUB.read_text(encoding="utf-8") == write_stub(), "run python tests/async_stub.py"

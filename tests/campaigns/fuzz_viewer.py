@@ -727,6 +727,8 @@ NOT_READ = {
     "is made of the slates, which are read": ("verdict",),
     "is made of recalls and questions, which are read": ("score", "questions.label_recalls"),
     "is the view's own": ("io.store",),
+    "is agents, of one agent": ("agent",),
+    "calls a function for verbs, which are read": ("on",),
 }
 """Public names of a lab that are not called, by reason."""
 

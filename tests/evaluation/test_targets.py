@@ -176,7 +176,9 @@ def test_a_feature_under_other_settings_is_refused_with_both_fingerprints():
 
 def test_another_embedder_is_refused():
     class Lab:
-        io = type("I", (), {"embedder": type("E", (), {"fingerprint": "another"})})
+        io = type(
+            "I", (), {"embedder": type("E", (), {"fingerprint": "another", "scoring": "another"})}
+        )
 
     log = slates(fingerprints=[logged_by(load_pack("memlab"))], lab=Lab())
     ev = evaluate(log, [SIMILAR, "good"])
@@ -262,7 +264,11 @@ class Again:
 
     def __init__(self, frame=None, gone=()):
         self.asked, self.gone = [], gone
-        self.io = type("I", (), {"embedder": type("E", (), {"fingerprint": "the embedder"})})
+        self.io = type(
+            "I",
+            (),
+            {"embedder": type("E", (), {"fingerprint": "the embedder", "scoring": "the embedder"})},
+        )
         self.policies = self
 
     def recall_again(self, decision, pack):

@@ -99,10 +99,10 @@ def test_texts_come_in_the_order_asked_for(journal: Journal) -> None:
     assert journal.texts([]) == []
 
 
-def test_a_text_that_is_not_there_is_named_with_its_neighbours(journal: Journal) -> None:
+def test_a_text_that_is_not_there_is_named_and_no_other_id(journal: Journal) -> None:
     with journal.write() as tx:
         tx.payloads([1, 2, 9], [screen(text).text for text in "abc"])
-    with pytest.raises(UnknownName, match=r'no stored text of memory "5".*2, 9'):
+    with pytest.raises(UnknownName, match=r'no stored text of memory "5"'):
         journal.texts([1, 5])
     with pytest.raises(UnknownName):
         journal.texts(range(1, 4))

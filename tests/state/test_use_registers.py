@@ -132,7 +132,7 @@ def test_only_an_open_gap_is_closed():
     gap = {"snippet": "goat", "vector": b"", "embedder": "f", "project": None, "session": None}
     gaps = folded(Gaps, [Event(7, 0, "verify", {"decision": 1, "verified": [], "gap": gap})])
     gaps.check_open(7)
-    with pytest.raises(UnknownName, match="7"):
+    with pytest.raises(UnknownName, match='no gap "8"'):
         gaps.check_open(8)
     gaps.fold(Event(8, 5, "close-gap", {"gap": 7, "reason": "done"}))
     with pytest.raises(InputError, match="closed already"):

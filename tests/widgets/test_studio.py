@@ -147,13 +147,13 @@ def test_a_parameter_of_a_helper_that_is_never_called_has_no_slider(studio, type
 
 
 def test_numbers_become_parameters_and_mean_the_same(studio, ask):
-    assert shared(studio, "about")["numbers"] == 27
+    assert shared(studio, "about")["numbers"] == 30
     assert ask(studio, "text", of="sliders") == {}
     assert (
         shared(studio, "about")["numbers"],
         len(studio.params),
         shared(studio, "about")["meaning"],
-    ) == (0, 27, True)
+    ) == (0, 30, True)
     assert ask(studio, "text", of="live") == {}
     assert shared(studio, "about")["same"]
 

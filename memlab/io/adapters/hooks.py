@@ -124,6 +124,7 @@ def _find_project(folder: str) -> str | None:
     return root.name or None
 
 
+@checked
 def read_transcript(path: Path, folder: str = "") -> Iterator[dict[str, Any]]:
     """Yield the messages of a transcript of Claude Code or Codex.
 
@@ -208,6 +209,7 @@ def _clean(value: Any, folder: str) -> Any:
     return value
 
 
+@checked
 def hook_settings(
     host: str, command: str, settings: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:

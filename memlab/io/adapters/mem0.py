@@ -159,6 +159,7 @@ class Mem0Memory:
         with self._records.lock:
             self._records.delete(self._records.get_below())
 
+    @checked
     def chat(self, query: str) -> NoReturn:
         """Raise NotImplementedError, as mem0 does.
 
@@ -634,10 +635,12 @@ class AsyncMem0Memory:
     {'results': []}
     """
 
+    @checked
     def __init__(self, lab: Lab, *, name: str = "mem0", project: str | None = None) -> None:
         self.memory = Mem0Memory(lab, name=name, project=project)
 
     @classmethod
+    @checked
     def from_config(cls, config_dict: dict[str, Any]) -> Self:
         """Open a lab as a configuration of mem0 says; ``close`` closes it.
 

@@ -299,14 +299,14 @@ def copy_journal(journal: Reading, folder: Path, *, without: tuple[str, ...] = (
             with journal._reading:
                 journal._reader.execute("VACUUM INTO ?", (str(file),))
         else:
-            source = _database.connect(journal.path, "ro", _COPY_TIMEOUT)
+            source = _database.connect_journal(journal.path, "ro", _COPY_TIMEOUT)
             with contextlib.closing(source):
                 # Rows that a damaged tree hides would be missing from a copy that looks sound.
                 _check_structure(source, journal.path)
                 source.execute("VACUUM INTO ?", (str(file),))
     with (
         translate_errors(folder),
-        contextlib.closing(_database.connect(folder, "rw", _COPY_TIMEOUT)) as copy,
+        contextlib.closing(_database.connect_journal(folder, "rw", _COPY_TIMEOUT)) as copy,
     ):
         copy.executemany("DELETE FROM meta WHERE key = ?", [(key,) for key in without])
         stamp_copy(copy, {})
@@ -370,7 +370,7 @@ def open_connection(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Co
     mode: Mode = "rw" if write else "ro"
     with (
         translate_errors(folder),
-        contextlib.closing(_database.connect(folder, mode, _COPY_TIMEOUT)) as connection,
+        contextlib.closing(_database.connect_journal(folder, mode, _COPY_TIMEOUT)) as connection,
     ):
         _database.refuse_newer(connection, folder)
         _database.add_missing_tables(connection)

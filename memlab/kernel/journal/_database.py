@@ -68,7 +68,7 @@ __all__ = [
     "Synchronous",
     "add_missing_tables",
     "check_format",
-    "connect",
+    "connect_journal",
     "copy_to_memory",
     "create_database",
     "create_in_memory",

@@ -534,7 +534,9 @@ def _open_reader(
             "disk and open the copy."
         )
     mode: Mode = "immutable" if immutable else "ro"
-    reader = opened.enter_context(contextlib.closing(_database.connect_journal(path, mode, timeout)))
+    reader = opened.enter_context(
+        contextlib.closing(_database.connect_journal(path, mode, timeout))
+    )
     try:
         reader.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sql_errors() as error:

@@ -69,7 +69,7 @@ def _read_other(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
         raise InputError(
             f"join takes the path of a lab or of an export, or an open lab, not {type(other).__name__}."
         )
-    path = Path(other).expanduser()
+    path = Path(str.__str__(other) if isinstance(other, str) else other).expanduser()
     if not path.exists():
         raise InputError(f"There is nothing at {path}. Check the path.")
     reader = find_reader(path)

@@ -33,8 +33,25 @@ _GIVEN_BY_NAME: tuple[type, ...] = (Attribution, Explanation, PolicyDiff, Watch,
 
 MADE_BY_MEMLAB = {
     "AsyncLab.__getitem__": "looked at where it is awaited",
+    **{
+        f"AsyncMem0Memory.{name}": "the method of Mem0Memory, which is called in a thread"
+        for name in (
+            "add",
+            "chat",
+            "delete",
+            "delete_all",
+            "get",
+            "get_all",
+            "history",
+            "search",
+            "update",
+        )
+    },
     "Call": "a step of a program that was read",
     "Derived": "the language's own note of an input",
+    "Embedder.embed_query": "of a query that was checked",
+    "Embedder.scaled": "by a calibration that memlab measured",
+    "Mem0Memory.chat": "always refuses",
     "Embedder.embed": "encode, of texts that were checked",
     "Embedder.scale": "closeness, of cosines that memlab computed",
     "Entity.of": "from a state",

@@ -29,6 +29,7 @@ from memlab.io.adapters import (
     read_memfs,
     write_memfs,
 )
+from memlab.io.adapters.hooks import answer_hook, hook_settings, read_transcript
 from memlab.io.ingest import (
     Conversation,
     LabelledConversation,
@@ -52,7 +53,7 @@ from memlab.kernel.embedding import load_embedder
 from memlab.kernel.slates import WIDE
 from memlab.kernel.state import Projection
 from memlab.kernel.verbs.seam import Seam
-from memlab.science.bench import read_answer, token_f1
+from memlab.science.bench import BudgetResult, read_answer, token_f1
 from memlab.science.evaluation import (
     Earnings,
     Sums,
@@ -108,6 +109,9 @@ def hashed(texts: Sequence[str]) -> np.ndarray:
 
 
 EMBEDDER = load_embedder(hashed, name="hashed")
+REVIEWS = pl.DataFrame(
+    {"card_id": [1] * 8, "rating": [3, 3, 1, 3] * 2, "day_offset": range(1, 17, 2)}
+)
 
 
 class Desk:
@@ -282,6 +286,11 @@ class Desk:
 
     def evaluation(self) -> memlab.science.evaluation.Evaluation:
         return memlab.evaluate(self.log, ["similarity", "recency"], missing="zero")
+
+    def budgets(self) -> BudgetResult:
+        return memlab.bench_budgets(
+            [self.labelled], budgets=[60], baselines=False, embedder=EMBEDDER
+        )
 
     @cached_property
     def challenged(self) -> memlab.Lab:
@@ -877,6 +886,18 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
             "embedder": EMBEDDER,
         },
     ),
+    "BudgetResult.figure": lambda d: (d.budgets().figure, {"axes": None}),
+    "BudgetResult.report": lambda d: (d.budgets().report, {"path": d.folder / "budgets.html"}),
+    "ForecastResult.figure": lambda d: (
+        memlab.bench_reviews(REVIEWS, packs=["fsrs"]).figure,
+        {"packs": ["fsrs"], "axes": None},
+    ),
+    "hook_settings": lambda d: (hook_settings, {"host": "claude", "command": "memlab hook run"}),
+    "answer_hook": lambda d: (
+        answer_hook,
+        {"lab": d.lab, "event": {"hook_event_name": "SessionStart", "session_id": "s"}},
+    ),
+    "read_transcript": lambda d: (read_transcript, {"path": d.folder / "none.jsonl"}),
     "read_answer": lambda d: (
         read_answer,
         {"question": "When did Ida sail?", "context": "- 2026-05-08, Ida: I sailed yesterday."},
@@ -898,9 +919,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "bench_reviews": lambda d: (
         memlab.bench_reviews,
         {
-            "reviews": pl.DataFrame(
-                {"card_id": [1] * 8, "rating": [3, 3, 1, 3] * 2, "day_offset": range(1, 17, 2)}
-            ),
+            "reviews": REVIEWS,
             "packs": ["fsrs"],
         },
     ),
@@ -989,8 +1008,6 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "AsyncMem0Memory": lambda d: (AsyncMem0Memory, {"lab": d.lab}),
     "AsyncMem0Memory.from_config": lambda d: (AsyncMem0Memory.from_config, {"config_dict": {}}),
     "Mem0Memory.from_config": lambda d: (Mem0Memory.from_config, {"config_dict": {}}),
-    "Mem0Memory.reset": lambda d: (d.mem0.reset, {}),
-    "Mem0Memory.close": lambda d: (d.mem0.close, {}),
     "Mem0Memory.add": lambda d: (d.mem0.add, {"messages": TALK, "user_id": "ada"}),
     "Mem0Memory.delete": lambda d: (d.mem0.delete, {"memory_id": d.mem0_id}),
     "Mem0Memory.delete_all": lambda d: (d.mem0.delete_all, {"user_id": "ada"}),
