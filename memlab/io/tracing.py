@@ -59,7 +59,7 @@ def trace(
     store
         The value of ``gen_ai.memory.store.id``. Default: the name of the lab's directory, or "memory".
     provider
-        The tracer provider. Default: the global one.
+        The tracer provider. Default: the global tracer provider.
 
     Returns
     -------

@@ -573,7 +573,7 @@ class Lab(Displayed):
             The maximum number of results. Default: the pack's setting ``limit``. Exploration items are added to this
             number.
         project
-            Only this project, and memories without one.
+            Only memories of this project or no project.
         session
             The session of the recall. Memories bound to another session are left out.
         branch
@@ -707,7 +707,7 @@ class Lab(Displayed):
         session
             The session of the agent. Memories that it has received are left out.
         project
-            Only this project, and memories without one.
+            Only memories of this project or no project.
         files
             Paths of the files that the agent works on. One path may be a text.
         viewer

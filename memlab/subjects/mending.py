@@ -38,7 +38,7 @@ def make_repairer() -> Callable[[Event], dict[str, Any] | None]:
 
 
 def fill_gap(event: Event, following: int) -> dict[str, Any] | None:
-    """Return an event's body with rows for skipped ids, or None without a gap.
+    """Return an event's body with rows for skipped ids, or None if there is no gap.
 
     After an interrupted write an earlier version assigned the id 27 where 24 was next. The three
     missing memories become rows without content and with the status "purged".

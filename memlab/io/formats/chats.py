@@ -160,7 +160,7 @@ _ANCHOR = re.compile(r"(?P<month>[A-Za-z]{3,9})[-\s]+(?P<day>\d{1,2}),?[-\s]+(?P
 
 
 def _read_anchor(record: dict[str, Any], field: str, location: Location) -> datetime | None:
-    """Return the time in a record's ``time_anchor``, or None without an anchor."""
+    """Return the time in a record's ``time_anchor``, or None if there is no anchor."""
     anchor = location.text(record, "time_anchor", field, required=False)
     return (
         location.time(anchor, f"{field}.time_anchor", "March-15-2024", _ANCHOR) if anchor else None

@@ -132,7 +132,7 @@ def to_mapping(message: object) -> Mapping[str, Any] | None:
 
 
 def unwrap_message(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the message inside an envelope, or the entry itself without one.
+    """Return the message inside an envelope, or the entry itself if it has no envelope.
 
     Known envelopes are items of OpenAI's Responses API, the two forms of LangChain, a line of a transcript, and an author
     with a role.

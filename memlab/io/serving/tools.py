@@ -303,7 +303,7 @@ def _list_subjects(rows: pl.LazyFrame) -> Reply:
 def _describe_subject(
     connection: Connection, subject: str, project: str | None
 ) -> tuple[list[str], str]:
-    """Return the names of a subject in lower case, and its profile, "" without one."""
+    """Return the names of a subject in lower case, and its profile, or "" if there is none."""
     try:
         profile = connection.visible.facts.profile(subject, project=project).text
     except UnknownName:  # no entity has the name: memories may still contain it

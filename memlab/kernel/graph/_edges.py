@@ -291,7 +291,7 @@ class Edges:
         return Crossings(met.position, met.edge, self._across(met), met.outgoing)
 
     def step(self, rows: ArrayLike, relation: int, *, outgoing: bool = True) -> Ints:
-        """Return each row's neighbour along its first edge of a relation, -1 without one."""
+        """Return each row's neighbour along its first edge of a relation, -1 if there is no such edge."""
         layout, start, first = self._first.get(
             (relation, outgoing), (None, 0, np.empty(0, dtype=np.int64))
         )

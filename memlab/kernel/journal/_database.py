@@ -287,7 +287,7 @@ def write_record(folder: Path, record: str, database: Path | None = None) -> Non
 def lab_exists(folder: Path) -> bool:
     """Return whether ``folder`` holds a lab.
 
-    Raises NotALab if it neither holds one nor can become one.
+    Raises NotALab if the folder neither holds a lab nor can become a lab.
     """
     try:
         if not folder.exists():

@@ -141,7 +141,7 @@ def _of_one_slate(
 ) -> tuple[Floats, Bools | None]:
     """Compute an aggregate over a single slate.
 
-    A recall has a single slate. This path takes a fifth of the time of the general one.
+    A recall has a single slate. This path takes a fifth of the time of the general path.
     """
     missing = np.isnan(values)
     if nulls is not None:

@@ -191,7 +191,7 @@ class Pack(Displayed):
     def uncalibrated(self) -> str:
         """A phrase that says why recalls have no probability of an answer.
 
-        It is empty if they have one, and if the pack does not estimate it.
+        The phrase is empty if recalls have that probability, or if the pack does not estimate it.
         """
         return "" if self.tells_known or "known" not in self.decided else UNCALIBRATED
 

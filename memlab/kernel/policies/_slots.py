@@ -80,7 +80,7 @@ class Slot(Displayed):
     default
         True if a file in ``defaults/`` holds the default policy.
     source
-        Text of the default policy. The slot of an extension always has one.
+        Text of the default policy. The slot of an extension always has a default policy.
     file
         File of the default policy, if it is not in ``defaults/``.
     version

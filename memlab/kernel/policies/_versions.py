@@ -127,7 +127,7 @@ class Version(Displayed):
         Values of parameters that differ from their defaults.
     scores
         The ``Scores`` of a policy that was just installed, next to the active pack, on the lab's
-        labelled questions. None without questions, and for versions of the history.
+        labelled questions. None if the lab has no questions, and for versions of the history.
 
     Examples
     --------

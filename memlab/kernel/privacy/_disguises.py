@@ -249,7 +249,7 @@ def _join_broken(view: View) -> View | None:
 
 
 def _join_spelled(view: View) -> View | None:
-    """Join the characters of words that are spelled out, or return None without any.
+    """Join the characters of words that are spelled out, or return None if there are none.
 
     For example, "g h p _ 4" is read as "ghp_4". Returns None if no characters are spelled out.
     """

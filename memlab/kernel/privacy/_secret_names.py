@@ -581,7 +581,7 @@ def _is_card(number: str) -> bool:
 
 
 def _end_of_iban(text: str, start: int, end: int) -> int:
-    """Return the end of the IBAN that begins at ``start``, or ``start`` without one.
+    """Return the end of the IBAN that begins at ``start``, or ``start`` if no IBAN begins there.
 
     Words that follow the IBAN are cut off until the check digits are valid.
     """

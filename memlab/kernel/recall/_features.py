@@ -71,9 +71,9 @@ def takes_over(
     """Return how strongly each statement replaces an older relevant one.
 
     An older statement counts if it has the same speaker and another session. The value is the
-    maximum, over these statements, of the closeness times the cubed relevance of the older one, or
-    0 if there is none. A memory without a session (code -1) differs from every session. A pool of
-    100 takes .3 milliseconds of processor time.
+    maximum, over these statements, of the closeness times the cubed relevance of the older
+    statement, or 0 if there is none. A memory without a session (code -1) differs from every
+    session. A pool of 100 takes .3 milliseconds of processor time.
     """
     if not len(vectors):
         return np.zeros(0)

@@ -937,7 +937,8 @@ class Selection(Protocol):
     ) -> Chosen:
         """Choose the items to show, leaving room for at most ``extra`` exploration items.
 
-        ``probability`` is that with which the candidates contain the answer, None without an estimate.
+        ``probability`` is the probability that the candidates contain the answer, None without an
+        estimate.
         """
 
 

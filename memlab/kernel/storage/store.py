@@ -415,7 +415,7 @@ class Store:
                 self._marked = False
 
     def _refold(self) -> None:
-        """Rebuild the state from a sound snapshot, or from the first event without one."""
+        """Rebuild the state from a sound snapshot, or from the first event if there is no such snapshot."""
         self._marked = True
         state, versions = self._restored()
         _fold(self.journal.events(after=state.seq), self.journal, state, versions)

@@ -5,8 +5,8 @@ chance that a memory is wanted within some days, on a lab's own log. Only the pa
 used. The log of each user is cut by time and a part is predicted. The parts before it serve to fit parameters and to
 recalibrate.
 
-A review on the day of the previous one is replayed and not scored, as srs-benchmark does. The bins of ``rmse`` are its bins
-too: days since the previous review, number of reviews, and number of lapses.
+A review on the day of the previous review is replayed and not scored, as srs-benchmark does. The bins of ``rmse`` are
+its bins too: days since the previous review, number of reviews, and number of lapses.
 """
 
 from __future__ import annotations

@@ -294,7 +294,7 @@ def _find_sentences(question: str, context: str) -> tuple[list[_Sentence], Set[s
 
 
 def _read_day(text: str | None) -> date | None:
-    """Return a day, or None if a line has none or one that no calendar has."""
+    """Return the day in a line, or None if the line has no valid day."""
     try:
         return None if text is None else date.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Histories of uses, and the retention that a pack gives to each item of one at any time.
+"""Histories of uses, and the retention that a pack gives to each of their items at any time.
 
 A history has items, such as the cards of a review log or the memories of a lab, and their uses in order of time. The
 pack's ``reinforce`` changes the fields of an item after each use, and its ``retention`` is computed before a use. Both are

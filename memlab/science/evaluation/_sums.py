@@ -60,7 +60,7 @@ WIDTH = 52
 
 
 FACTS = ("shown", "answered", "earned")
-"""Totals of what happened: the items shown, those with a reward, and the sum of rewards."""
+"""Observed totals: the items shown, those with a reward, and the sum of rewards."""
 
 ITEMS = ("items", "randomised", "probes", "unknown", "impossible", "incomplete", "hidden")
 """Counts of the items of a policy, or of the items that two policies share.

@@ -1355,7 +1355,7 @@ class LabAgents:
 
         Projects that were switched off by name stay off when all is switched on. Under a pack whose
         setting ``consent`` is "needed", the call is the consent for the project, or for memories
-        without one.
+        without a project.
 
         Parameters
         ----------

@@ -366,7 +366,7 @@ def _infer_tag(state: State, pack: Pack, rows: NDArray[np.int64], query: str) ->
 
 
 def _add_tag(state: State, rows: NDArray[np.int64], tag: str) -> Change:
-    """Return the change that adds a tag to the rows without it."""
+    """Return the change that adds a tag to the rows that lack the tag."""
     lists = state.lists["tags"]
     untagged = [row for row in rows.tolist() if tag not in lists.value_at(row)]
     if not untagged:

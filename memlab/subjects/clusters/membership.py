@@ -151,7 +151,7 @@ def read_members(state: State) -> Members:
 def current_clusters(state: State, audience: str = EVERYONE) -> tuple[Clusters, Ints] | None:
     """Return the live clusters of the current embedder, and their numbers by label.
 
-    Returns None without such clusters. Members are the recallable rows of the `audience`.
+    Returns None if there are no such clusters. Members are the recallable rows of the `audience`.
     """
     register = get_centroids(state).part(audience)
     live = register.live

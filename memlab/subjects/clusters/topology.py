@@ -46,7 +46,8 @@ class Topology:
     """Frames that describe the structure of a graph.
 
     ``nodes`` has a row for each node with an edge. The columns are node, kind, memory_id (null for other kinds),
-    degree, community (null without one) and bridge (whether an edge leads into another community).
+    degree, community (null for a node without a community) and bridge (whether an edge leads into another
+    community).
 
     ``communities`` has the columns community, memories, size, edges (pairs inside), density, clustering, bridges (pairs
     that lead out) and central. Clustering is the mean over at most 50 members, and null except for the 20 largest

@@ -65,7 +65,7 @@ def read_relative(clause: ClauseWords, position: int) -> tuple[Fact | None, Subj
     """Return the fact that a relative has a name, and the relative as a subject.
 
     "My sister Ola lives ..." gives both, "My sister is called Ola" only the fact, and "My sister
-    lives ..." only the subject. The result is None without a relative.
+    lives ..." only the subject. The result is None if the text names no relative.
     """
     if position + 1 >= len(clause) or clause.low(position) not in ("my", "our"):
         return None
@@ -110,7 +110,7 @@ def _measure_copula(clause: ClauseWords, index: int) -> int:
 
 
 def _read_name_of_relative(clause: ClauseWords, position: int) -> tuple[Fact | None, None] | None:
-    """Return the fact in "My daughter's name is Lucia"; None without such a phrase."""
+    """Return the fact in a phrase such as "My daughter's name is Lucia", or None."""
     relation = clause.low(position + 1).removesuffix("'s")
     if (
         relation == clause.low(position + 1)

@@ -149,7 +149,7 @@ class Call:
 
     @property
     def program(self) -> str:
-        """The last program of the command line, which the others prepare; "" without one."""
+        """The last program of the command line, which the others prepare; "" if there is no program."""
         return next(reversed(self.parts), "")
 
     def find(self, program: str) -> str | None:

@@ -27,7 +27,7 @@ class Side:
         self.times = _corrections_of(events) if events is not None else _last_changed(rows)
 
     def after(self, id: int) -> int | None:
-        """Return the id of the edit that replaced a memory, or None without an edit."""
+        """Return the id of the edit that replaced a memory, or None if it was not edited."""
         row = self.rows[id]
         by = row["superseded_by"]
         edit = self.rows.get(int(by)) if row["status"] == "superseded" and by is not None else None

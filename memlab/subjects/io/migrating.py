@@ -54,7 +54,7 @@ class Preview(Displayed):
     frame
         One row for each project:
 
-        - ``project``: null for the memories without one
+        - ``project``: null for the memories without a project
         - ``memories``: purged ones are not counted
         - ``live``: the memories that a recall can find
         - ``private`` and ``characters``

@@ -155,7 +155,7 @@ def _join_columns(parts: list[Values]) -> Values:
 
 
 def _follows_question(joint: PairedState, before: Ints) -> Values:
-    """Return whether the row before each row is a question; False without one."""
+    """Return whether the row before each row is a question; False if there is no such row."""
     is_question = joint.state.asks.values
     if joint.fresh is not None:
         is_question = np.concatenate([is_question, joint.fresh.asks.values])

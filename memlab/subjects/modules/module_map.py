@@ -627,7 +627,7 @@ class ModuleMaps(Projection):
         return self._words.get(project)
 
     def get(self, project: str) -> dict[str, Any] | None:
-        """Return the stored fields of a project's map, or None without a map."""
+        """Return the stored fields of a project's map, or None if the project has no map."""
         return self._maps.get(project)
 
     @property

@@ -616,7 +616,7 @@ def propose_revert(
     level: float = 0.95,
     reward_range: tuple[float, float] | None = None,
 ) -> Adapted | None:
-    """Return the proposal to restore an earlier policy, or None without a fall.
+    """Return the proposal to restore an earlier policy, or None if there is no fall.
 
     The arguments are those of ``compare_periods``. By default, shown memories without feedback are left out, because
     the user has not chosen a treatment.

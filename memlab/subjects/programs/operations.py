@@ -524,7 +524,7 @@ class LabOperations:
         level: Annotated[float, Within(0.5, 0.999)] = 0.95,
         reward_range: tuple[float, float] | None = None,
     ) -> Adapted | None:
-        """Return a proposal to restore an earlier policy, or None without a fall.
+        """Return a proposal to restore an earlier policy, or None if there is no fall.
 
         A fall means that an earlier policy earned more while it was active than the active policy does.
 

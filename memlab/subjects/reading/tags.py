@@ -139,7 +139,7 @@ _MOST = 100.0
 
 
 def emotional_weight(text: str) -> float | None:
-    """Return the emotional weight of a text, or None without emotional words.
+    """Return the emotional weight of a text, or None if it has no emotional words.
 
     The strongest word counts. The weights in the table ``feelings`` of ``english.toml`` range from
     90 for grief and terror to 40 for pleasant things. A word such as "very" before the strongest

@@ -137,7 +137,7 @@ def provenance_of(role: str, reasons: tuple[str, ...]) -> str:
 def _stated_before(question: str) -> list[str]:
     """Return the statements before a question in the same sentence, padded with spaces.
 
-    "I am a nurse, how ...?" has one. A condition states nothing.
+    "I am a nurse, how ...?" has such a statement. A condition states nothing.
     """
     *before, _ = _CLAUSE.split(question)
     clauses = [padded(words_of(clause)) for clause in before]

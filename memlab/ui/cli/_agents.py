@@ -205,7 +205,7 @@ def switch_on(lab: memlab.Lab, project: str | None, reason: str, by: str) -> Rep
     """Switch memory on again.
 
     Projects that were switched off separately stay off. Under a pack that requires consent, this command records
-    it: for the project, or for memories without one.
+    it: for the project, or for memories without a project.
 
     Example: memlab agent switch-on my.memlab --by ada
     """

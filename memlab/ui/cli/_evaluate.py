@@ -162,7 +162,7 @@ def _require_policies(policies: tuple[str, ...]) -> None:
 
 
 def _report_evaluation(result: Evaluation, report: Path | None, details: bool) -> Report:
-    """Build the report of an evaluation; its exit status is 1 without any estimate."""
+    """Build the report of an evaluation; its exit status is 1 if the report has no estimate."""
     width = terminal_width()
     parts = [result.text(width)]
     if details:

@@ -147,7 +147,7 @@ def _open_with_pack(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
     verb=f"{_LAB}.recall",
     options={
         "limit": "Maximum number of memories. Default: set by the pack.",
-        "project": "Only this project, and memories without one.",
+        "project": "Only memories of this project or no project.",
         "session": "Session of the query.",
         "at": "Time of the query in ISO 8601. Default: now.",
     },
@@ -193,7 +193,7 @@ def recall(
     options={
         "budget": "Maximum number of tokens.",
         "session": "Session; it never receives a memory twice.",
-        "project": "Only this project, and memories without one.",
+        "project": "Only memories of this project or no project.",
         "viewer": "Viewer, such as agent:coder; memories private to others are omitted.",
         "again": "Include memories that the session has received.",
     },

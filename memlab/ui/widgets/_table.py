@@ -44,7 +44,7 @@ class MemoryTable(Widget, bundle="table"):
         The lab.
     filters
         The condition of each column. Kind, status, speaker, project, session and label take a list
-        of words, with None for memories without one. Numbers and times (in ISO format) take
+        of words, with None for memories without a value. Numbers and times (in ISO format) take
         ``[low, high]``, where ``high`` is excluded and None is no bound. ``{"conflict": [True]}``
         selects memories that contradict another active memory.
     search

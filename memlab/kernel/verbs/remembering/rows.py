@@ -237,7 +237,7 @@ def check_files(pack: Pack, columns: Mapping[str, Sequence[Any]]) -> None:
 
 
 def default_visibility(creator: str | None, pack: Pack) -> str | None:
-    """Return the default visibility of a creator's memory, None without a creator.
+    """Return the default visibility of a creator's memory, None if there is no creator.
 
     Under "by-creator", a person's memory is private and an agent's is visible to its project.
     """
