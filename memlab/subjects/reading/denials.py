@@ -72,9 +72,12 @@ def _denied_values(text: str) -> tuple[str, ...]:
         dict.fromkeys(
             value
             for match in matches
-            if _NAMED.search(value := match["value"])
-            or re.match(_END, text[match.end("value") :])
-            or (match.re is _DENIED[1] and value.lower() not in _PRONOUNS)
+            if (value := match["value"]).lower() not in _PRONOUNS
+            and (
+                _NAMED.search(value)
+                or re.match(_END, text[match.end("value") :])
+                or match.re is _DENIED[1]
+            )
         )
     )
 
