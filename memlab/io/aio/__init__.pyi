@@ -972,7 +972,7 @@ class AsyncLabOperations(_Live):
         level: float = 0.95,
         reward_range: tuple[float, float] | None = None,
     ) -> Adapted | None:
-        """Return a proposal to restore an earlier policy, or None without a fall."""
+        """Return a proposal to restore an earlier policy, or None if there is no fall."""
     async def proposals(self, memories: Memories) -> tuple[Proposal, ...]:
         """Return the operations that memories propose, without running them."""
 
