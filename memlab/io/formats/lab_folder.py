@@ -202,7 +202,7 @@ def build_event_frame(journal: Chronicle) -> pl.DataFrame:
 
 
 def read_lab(folder: Path, state: State, *, now: int, key: KeySource | None = None) -> Bundle:
-    """Fold the lab in a folder into ``state``, and return its contents as a bundle.
+    """Apply the events of the lab in ``folder`` to ``state``, and return its contents as a bundle.
 
     ``key`` opens an encrypted lab. Raises NotALab, NewerLab, DamagedLab or WrongKey.
     """

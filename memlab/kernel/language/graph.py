@@ -145,7 +145,7 @@ class Dag:
     def table(
         self, x: Node, words: tuple[str, ...], numbers: tuple[float, ...], default: float
     ) -> Node:
-        """Return the node that looks up the number of a word.
+        """Return a node that maps the string ``x`` to a number by a table of words.
 
         Any other string and null have the default.
         """

@@ -138,7 +138,7 @@ def replay(pack: Pack, uses: Uses) -> dict[str, Floats]:
 def retain(
     pack: Pack, uses: Uses, fields: Mapping[str, Floats], item: Rows, last: Rows, days: Floats
 ) -> Floats:
-    """Return the pack's retention of items at times, after the uses ``last``."""
+    """Return the pack's retention of each item at the time ``days``, after its use in row ``last``."""
     used = last >= uses.start[item]
     policy = pack.policies["retention"]
     inputs = {*policy.inputs, *pack.policies["half-life"].inputs}

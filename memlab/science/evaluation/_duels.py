@@ -72,7 +72,7 @@ class Observations:
         ]
 
     def process(self, course: Course, unit: float, heaviest: float) -> Process:
-        """Return the observations in the order of a course, as a sequence takes them.
+        """Return the observations of a confidence sequence, in the order of ``course``.
 
         A block of several recalls is one observation, because its recalls depend on each other. It
         counts for ``heaviest`` recalls at most.

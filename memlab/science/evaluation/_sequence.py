@@ -313,7 +313,7 @@ def recalls_of_sequence(
 
 
 def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) -> int | None:
-    """Forecast how many observations like ``values`` a sequence needs to exclude zero.
+    """Forecast after how many observations like ``values`` a confidence sequence excludes zero.
 
     The forecast has a power of .8 and uses the mean growth of the process at each rate. ``values``
     (f64[n]) has a mean above 0, and ``floor`` (f64[n]) is the minimum of each observation. The

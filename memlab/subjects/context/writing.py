@@ -428,7 +428,7 @@ def _wrap_text(lines: list[str] | tuple[str, ...], weak: bool) -> str:
 
 
 def _wrap_markdown(lines: list[str] | tuple[str, ...], weak: bool) -> str:
-    """Return Markdown lines below a note that introduces quoted memories."""
+    """Put the note that introduces quoted memories before Markdown lines."""
     note = _NOTE.replace("between the marks: quoted", "quoted below:") + f" {_WEAK}" * weak
     return f"{note}\n\n{''.join(lines)}".rstrip("\n")
 
