@@ -211,7 +211,7 @@ class LabRetriever(BaseRetriever):
     The id of a document is that of its memory. Its metadata has the score, the speaker, the session and ``recall``,
     the number of the logged recall, which ``lab.feedback(id, outcome, decision=recall)`` takes.
 
-    Parameters
+    Attributes
     ----------
     lab
         The lab.
