@@ -30,7 +30,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("count", [400, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [600, pytest.param(3000, marks=pytest.mark.slow)])
 def test_thousands_of_inputs_find_nothing(session: Session, count: int) -> None:
     tally = session.run(count)
     assert [f"{f.what}: {f.detail}\n{f.text}" for f in tally.findings] == []
