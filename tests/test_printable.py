@@ -229,7 +229,7 @@ OF_NUMBERS = {
         "Clustered",
         "Version",
     ),
-    *("Corrected", "DemoResult"),
+    *("Corrected", "DemoResult", "AsyncLab", "Listener", "Path"),
 }
 """They show numbers, words of closed vocabularies and paths that the caller gave; ``Hit`` quotes its text."""
 
