@@ -18,6 +18,7 @@ from memlab.kernel.state import Change, State, build_edges, build_values
 __all__ = [
     "NAMEABLE",
     "Outcome",
+    "clip_to_column",
     "days_between_uses",
     "drop_deleted",
     "make_pairs",
@@ -81,7 +82,7 @@ def reinforce(
     for field in fields:
         column = field.replace("-", "_")
         old = moment.number(column)
-        new_values[column] = _clip_to_column(column, old, *updates[field])
+        new_values[column] = clip_to_column(column, old, *updates[field])
         moved |= ~((new_values[column] == old) | (np.isnan(new_values[column]) & np.isnan(old)))
     if not moved.any():
         return Change()
@@ -122,7 +123,7 @@ def days_between_uses(
     )
 
 
-def _clip_to_column(column: str, old: Floats, new: Floats, nulls: Flags | None) -> Floats:
+def clip_to_column(column: str, old: Floats, new: Floats, nulls: Flags | None) -> Floats:
     """Clip new values to the range of a column; keep the old value if one is unusable."""
     declared = MEMORY[column]
     bounded = np.clip(new, declared.low, declared.high)

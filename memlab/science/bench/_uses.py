@@ -20,6 +20,7 @@ from memlab.kernel.language import Policy, changed_fields
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment
 from memlab.kernel.schema import MEMORY
+from memlab.kernel.verbs.reinforcement import clip_to_column
 from memlab.subjects.opening import open_lab
 
 __all__ = ["Uses", "replay", "retain"]
@@ -129,7 +130,10 @@ def replay(pack: Pack, uses: Uses) -> dict[str, Floats]:
                 continue
             columns |= {"rating": grade, **values}
             updates = policy.updates(_inputs(pack, policy, columns))
-            values = {name: _bound(name, values[name], *updates[name]) for name in names}
+            values = {
+                name: clip_to_column(name.replace("-", "_"), values[name], *updates[name])
+                for name in names
+            }
         for name in names:
             after[name][rows] = values[name]
     return after
@@ -188,13 +192,3 @@ def _default(field: str) -> float:
     """Return the value of a field of a new memory; NaN if it has none."""
     value = MEMORY[field.replace("-", "_")].default
     return np.nan if value is None else float(value)
-
-
-def _bound(field: str, old: Floats, new: Any, nulls: Any) -> Floats:
-    """Limit new values of a field to its range, as a lab does."""
-    declared = MEMORY[field.replace("-", "_")]
-    values = np.clip(np.asarray(new, np.float64), declared.low, declared.high)
-    values = np.where(np.isfinite(values), values, old)
-    if nulls is None:
-        return values
-    return np.where(nulls, np.nan if declared.nullable else old, values)

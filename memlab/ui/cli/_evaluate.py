@@ -307,13 +307,16 @@ def failures(lab: memlab.Lab, labels: Path | None, **options: Any) -> Report:
     return result.to_dict(), result.text(terminal_width())
 
 
+# An option of every benchmark of packs.
+_PACKS = click.option(
+    "--packs",
+    multiple=True,
+    help="A pack's name or .hy file; may be repeated. Default: all packs.",
+)
+
+
 def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]:
     """Add the options of all benchmarks to a command."""
-    packs = click.option(
-        "--packs",
-        multiple=True,
-        help="A pack's name or .hy file; may be repeated. Default: all packs.",
-    )
     limit = click.option(
         "--limit",
         type=click.IntRange(20),
@@ -332,7 +335,7 @@ def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]
         callback=_import_embedder,
         help="Embedder of the labs: minilm, a folder of model2vec, or MODULE:NAME of a function or object.",
     )
-    return packs(limit(workers(embedder(_add_budget_options(function)))))
+    return _PACKS(limit(workers(embedder(_add_budget_options(function)))))
 
 
 def _import_embedder(_context: object, _option: object, value: str | None) -> Any:
@@ -524,11 +527,6 @@ def bench_own(lab: Path, labels: Path, as_json: bool, **options: Any) -> Report:
 
 def _add_forecast_options(function: Callable[..., Report]) -> Callable[..., Report]:
     """Add the options of benchmarks of retention to a command."""
-    packs = click.option(
-        "--packs",
-        multiple=True,
-        help="A pack's name or .hy file; may be repeated. Default: all packs.",
-    )
     fit = click.option(
         "--fit", multiple=True, help="A pack whose parameters are fitted too; may be repeated."
     )
@@ -539,7 +537,7 @@ def _add_forecast_options(function: Callable[..., Report]) -> Callable[..., Repo
         show_default=True,
         help="Number of parts that are predicted from the parts before them.",
     )
-    return packs(fit(splits(function)))
+    return _PACKS(fit(splits(function)))
 
 
 @command(bench)
