@@ -639,7 +639,7 @@ class Injection:
         )
 
     def body(self) -> dict[str, Any]:
-        """The fields of the recall event: the token budget, and whether memories are repeated."""
+        """The token budget, and whether memories are repeated, as fields of the recall event."""
         return {"budget": self._budget} | ({"again": True} if self._again else {})
 
     def events(self, decision: int) -> dict[str, dict[str, Any]]:

@@ -247,7 +247,7 @@ def _read_offer(raw: object, form: type[Form]) -> tuple[Form, bool]:
 
 
 def _find_turn(offer: _Offer, validators: dict[int, _Validator]) -> _Validator:
-    """Return the message that a proposal quotes: the numbered one, or the only one that fits."""
+    """Return the message with a proposal's quotation: the numbered one, or the only match."""
     numbered = validators.get(offer.message)
     if numbered is not None and numbered.find(offer.quote) is not None:
         return numbered
