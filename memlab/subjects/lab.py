@@ -1471,7 +1471,7 @@ class Lab(Displayed):
         level: float = 0.95,
         reward_range: tuple[float, float] | None = None,
     ) -> Verdicts:
-        """Return the current verdict on each challenger, which is valid at every interim analysis.
+        """Return the verdict on each challenger, valid at every interim analysis.
 
         See ``memlab.verdict`` for the statistics.
 

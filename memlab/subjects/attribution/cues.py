@@ -214,7 +214,7 @@ class _CueReader:
         return tuple(content[:_WORDS_COMPARED])
 
     def _rarity(self) -> dict[str, float]:
-        """The inverse document frequency of each word in query, answer and arguments."""
+        """Return the inverse document frequency of each word in query, answer and arguments."""
         query = self.words.query(" ".join((self.question, self.answer, self.arguments)))
         frequencies = idf(
             np.asarray(self.words.hits(query).frequency, dtype=np.int64), len(self.words)

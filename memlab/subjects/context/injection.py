@@ -639,7 +639,7 @@ class Injection:
         )
 
     def body(self) -> dict[str, Any]:
-        """The token budget, and whether memories are repeated, as fields of the recall event."""
+        """Return the token budget and the repetition of memories as fields of the recall event."""
         return {"budget": self._budget} | ({"again": True} if self._again else {})
 
     def events(self, decision: int) -> dict[str, dict[str, Any]]:

@@ -603,7 +603,7 @@ def missing_features(policy: Policy, *sources: str) -> tuple[str, ...]:
 
 
 def _problem(source: str) -> str:
-    """Return the reason that a text is not exactly one form, or "" if it is one."""
+    """Return the reason that a text is not exactly one form, or "" for one form."""
     try:
         count = len(read_forms(Text(source)))
     except PolicyError as error:

@@ -68,7 +68,7 @@ class Cut:
     pieces: Mapping[str, tuple[str, ...]]
 
     def __call__(self, content: str) -> str:
-        """Remove purged texts from a string; return "" for the start of a purged text."""
+        """Return a string without purged texts, or "" if it is the start of a purged text."""
         if normalize_text(content) in self.exact:
             return ""
         if len(content) < _PIECE or not self.pieces:
