@@ -850,7 +850,7 @@ class LabAgents:
 
     @property
     def modules(self) -> LabModules:
-        """The register of code modules: scan a code base, and map, find or describe modules."""
+        """The register of code modules: scan a code base, map and describe modules."""
         modules: LabModules = self._core.component("modules")
         return modules
 
@@ -1351,7 +1351,7 @@ class LabAgents:
     def switch_on(
         self, project: str | None = None, *, reason: str = "", by: str = "user"
     ) -> pl.DataFrame:
-        """Switch memory on for one project or for all projects, and record the consent of a person.
+        """Switch memory on for one project or for all, and record a person's consent.
 
         Projects that were switched off by name stay off when all is switched on. Under a pack whose
         setting ``consent`` is "needed", the call is the consent for the project, or for memories
@@ -1454,7 +1454,7 @@ class LabAgents:
 
     @checked
     def metrics(self, *, since: When | None = None) -> Metrics:
-        """Summarize prompt contexts: tokens injected and saved, coverage and frequent warnings.
+        """Summarize prompt contexts: tokens injected and saved, coverage and warnings.
 
         Parameters
         ----------

@@ -566,7 +566,7 @@ class LabCredits:
     @property
     @checked
     def calibration(self) -> Calibration:
-        """The calibration of the active pack's policy: a curve from credit to probability of use."""
+        """The calibration of the active policy: from credit to probability of use."""
         with self._core.reading() as state:
             return get_calibration(state, self._core.pack)
 

@@ -224,7 +224,7 @@ class LabClusters:
             return clusters_frame(state)
 
     def refine(self) -> Clustered:
-        """Move the centroids of clusters to their present members, and merge near clusters.
+        """Move clusters to their present members, and merge clusters that are near.
 
         New memories near a cluster join it. Centroids move to the mean of their members, near clusters merge, and empty
         clusters are removed. The pack's ``cluster-closeness`` is the minimum cosine at which a memory joins (0 means

@@ -232,7 +232,7 @@ class Learned(Displayed):
 
     @property
     def text(self) -> str:
-        """The lessons in at most five lines, followed by conflicts and open knowledge gaps."""
+        """The lessons in at most five lines, then conflicts and open knowledge gaps."""
         found_lessons = [
             lesson for sort in (*WORK, *LESSONS) for lesson in self.extracted if lesson.rule == sort
         ]

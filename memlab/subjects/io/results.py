@@ -154,7 +154,7 @@ class Loaded(_Incoming, Report):
 
     @property
     def card(self) -> list[tuple[str, str]]:
-        """The rows of the card, as pairs of name and text: speakers, sessions, time, guesses."""
+        """The rows of the card, as pairs of name and text, such as "speakers" and "2: Ada, Bo"."""
         lines = [
             ("speakers", self._describe_speakers()),
             ("sessions", self._describe_sessions()),

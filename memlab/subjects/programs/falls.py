@@ -44,9 +44,7 @@ class Fall:
 
     @property
     def gap(self) -> tuple[float, float, float]:
-        """The difference in mean reward in favour of the earlier version, with anytime-valid
-        bounds.
-        """
+        """The difference in mean reward in favour of the earlier version, with valid bounds."""
         assert self.period.difference is not None
         return self.period.difference
 
