@@ -154,7 +154,7 @@ class Loaded(_Incoming, Report):
 
     @property
     def card(self) -> list[tuple[str, str]]:
-        """The rows of the card, as pairs of name and text, such as "speakers" and "2: Ada, Bo"."""
+        """The rows of the card: pairs of a name and a text, such as "speakers"."""
         lines = [
             ("speakers", self._describe_speakers()),
             ("sessions", self._describe_sessions()),

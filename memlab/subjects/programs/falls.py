@@ -44,7 +44,7 @@ class Fall:
 
     @property
     def gap(self) -> tuple[float, float, float]:
-        """The difference in mean reward in favour of the earlier version, with valid bounds."""
+        """The difference in mean reward in favour of the earlier version, with its bounds."""
         assert self.period.difference is not None
         return self.period.difference
 
