@@ -164,7 +164,7 @@ def read_sealed(path: Path) -> bytes:
 
 @contextmanager
 def writing(what: str, *also: type[Exception]) -> Iterator[None]:
-    """Convert errors of the disk to errors of memlab within a block.
+    """Convert disk errors raised within the block to memlab errors.
 
     `what` names the data that is written. `also` are errors besides OSError by which a library reports a disk error.
     """
@@ -178,7 +178,7 @@ def writing(what: str, *also: type[Exception]) -> Iterator[None]:
 
 
 def translate_error(what: str, error: Exception) -> LabError:
-    """Return the memlab error for a disk error while `what` was written."""
+    """Return the memlab error for a disk error that occurred while writing `what`."""
     code = error.errno if isinstance(error, OSError) else None
     if code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return LabError(

@@ -228,12 +228,12 @@ class Layout:
 
     @cached_property
     def first(self) -> tuple[int, ...]:
-        """The first position of each kind."""
+        """The array position of the first node of each kind."""
         return tuple(sum(self.room[:kind]) for kind in range(len(self.room)))
 
     @cached_property
     def _shift(self) -> Ints:
-        """The number to add to a node's code for its array position, for each node kind."""
+        """The offset of each node kind: array position minus node code."""
         return np.asarray(
             np.array(self.first) - (np.arange(len(self.room)) << SHIFT), dtype=np.int64
         )
@@ -573,7 +573,7 @@ def write_edges(
     degree: NDArray[Any],
     base: Base,
 ) -> None:
-    """Replace the file by one with all edges, which must be in ``base``."""
+    """Replace the edge file by a new file of all edges, which must be in ``base``."""
     header = _Header(
         _FORMAT,
         size,
@@ -617,7 +617,7 @@ def _map_file(path: Path) -> NDArray[np.uint8]:
 
 
 def read_edges(source: str | Path | BinaryIO) -> StoredEdges:
-    """Memory-map an edge file copy-on-write, or read an open one.
+    """Memory-map an edge file copy-on-write, or read an open file.
 
     Raises DamagedLab if the file is incomplete.
     """

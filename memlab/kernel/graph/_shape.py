@@ -58,7 +58,7 @@ class SimpleGraph:
 
 
 def simple_graph(edges: Edges, keep: NDArray[np.bool_] | None = None) -> SimpleGraph:
-    """Build the simple graph of all edges that were not removed, or of masked edges.
+    """Build the simple graph of all edges that were not removed, or of the masked edges.
 
     ``keep`` is the mask of edges to use.
     """
@@ -335,7 +335,7 @@ def _modularity(matrix: SparseMatrix, labels: Ints, resolution: float) -> float:
 
 
 def _by_size(labels: Ints) -> Ints:
-    """Renumber groups by falling size; of equal ones the smallest member is first."""
+    """Renumber groups by decreasing size; the smallest member breaks ties."""
     _, first, group, size = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )

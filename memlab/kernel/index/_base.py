@@ -359,7 +359,7 @@ class Base:
 
     @property
     def settings(self) -> dict[str, int]:
-        """The settings of the file and of a search."""
+        """The settings of the index file and of a search."""
         return {**self.header.settings, **self._opened.settings(), "dimensions": self.header.kept}
 
 

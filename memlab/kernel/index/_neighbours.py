@@ -547,7 +547,7 @@ class Neighbours:
         self._build = Build(self._folder, self.kind.name, self._vectors, rows, self._chosen())
 
     def _chosen(self) -> Mapping[str, int]:
-        """Return the settings that a caller chose for the next index or for the one in use."""
+        """Return the settings that a caller chose for the next or the current index."""
         chosen = dict(self.chosen or {})
         if self._base is not None:
             header = self._base.header

@@ -144,7 +144,7 @@ class TermHits:
 
     @cached_property
     def term(self) -> NDArray[np.int64]:
-        """The index in the query of the term of each posting."""
+        """The position in the query of each posting's term."""
         return np.arange(self.size).repeat(self.frequency)
 
     @cached_property

@@ -500,7 +500,7 @@ def execute(program: list[Step], values: Registers, masks: Registers) -> None:
 
 
 def _equals(word: str) -> Callable[[Any], npt.NDArray[np.bool_]]:
-    """Return a function that compares a column, coded or not, with a constant word."""
+    """Return a function that compares a coded or plain column with a constant word."""
     compare = PRIMITIVES["same"].array
     return lambda column: column.equal(word) if type(column) is Coded else compare(column, word)
 
@@ -518,7 +518,7 @@ def _only_compared(root: Node, nodes: Sequence[Node]) -> frozenset[str]:
 
 
 def _ready(column: Any, dtype: Any) -> Ready:
-    """Convert a column to an array of `dtype` and a null mask or None."""
+    """Convert a column to an array of `dtype` and a null mask, None without nulls."""
     mask = None
     if type(column) is tuple:
         column, mask = column

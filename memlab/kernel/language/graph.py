@@ -115,7 +115,7 @@ class Dag:
         return self._node(op, args, "num")
 
     def of_slate(self, type: ListType, *args: Node) -> Node:
-        """Return the node that stands for a list of items, or for a position in one.
+        """Return the node that stands for a list of items, or for a position in a list.
 
         Such a node exists only while a policy over lists is checked.
         """

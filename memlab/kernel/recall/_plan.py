@@ -311,7 +311,7 @@ class Stages(Registry[Stage]):
 
 
 def _describe_stage_fault(item: Stage) -> str | None:
-    """Return why an item is no stage, or None."""
+    """Return the reason why an item is not a valid stage, or None."""
     if not isinstance(item, Stage):
         return f"A stage is a memlab.kernel.recall.Stage, not {type(item).__name__}."
     return None if callable(item.run) else f"The stage {item.name} has no function: give run=."
@@ -498,7 +498,7 @@ class Plans:
         self._plans: dict[tuple[str, str, str, str, int, int], Plan] = {}
 
     def get(self, pack: Pack, embedder: str) -> Plan:
-        """Return the plan of a pack under an embedder, by the fingerprint of its scoring.
+        """Return the cached plan of a pack for the scoring fingerprint of an embedder.
 
         The plan is compiled again after an extension is registered or removed.
         """

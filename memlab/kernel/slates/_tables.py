@@ -782,7 +782,7 @@ class Slates(Displayed):
         at: When | None = None,
         seed: int = 0,
     ) -> tuple[Slates, Slates]:
-        """Split the log into one part to choose a policy and one to evaluate it.
+        """Split the log into a part to choose a policy and a part to evaluate the policy.
 
         Parameters
         ----------

@@ -165,7 +165,7 @@ class RecentTimes(Numbers):
         super().__init__(np.int64, np.empty((0, depth)) if values is None else values)
 
     def append(self, values: Sequence[int] | NDArray[np.int64]) -> None:
-        """Add one row for each time; the time is the only one of its row."""
+        """Add one row for each time, with this time as the row's only value."""
         block = np.full((len(values), self._data.shape[1]), self.NEVER)
         block[:, 0] = values
         super().append(block)
@@ -223,7 +223,7 @@ class Names:
 
     @property
     def default(self) -> str | None:
-        """The string of rows that were added without one, or None."""
+        """The string of rows that were added without a value, or None."""
         code = -1 if self._codes.default is None else int(self._codes.default)
         return None if code < 0 else self.vocabulary[code]
 

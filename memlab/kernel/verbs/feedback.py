@@ -112,7 +112,7 @@ class _JudgedRecall(NamedTuple):
 def _find_judged_recall(
     hit: MemoryLike, store: Store, row: int, decision: int | None
 ) -> _JudgedRecall | None:
-    """Return the recall that showed the memory, or None if no logged recall did.
+    """Return the logged recall that showed the memory, or None.
 
     The recall of the hit has priority, then the logged recall ``decision``, then the last logged recall that showed the
     memory.

@@ -139,7 +139,7 @@ class GraphVerbs:
 
     @checked
     def describe_tag(self, tag: str, description: str) -> None:
-        """Set the description of a tag; an empty one removes it.
+        """Set the description of a tag; an empty text removes the description.
 
         Every reader of the lab sees descriptions.
 

@@ -52,7 +52,7 @@ class Comparer(Protocol):
         """
 
     def after(self, ids: range) -> Linked:
-        """Decide how memories that are already stored relate to others."""
+        """Decide how memories that are already stored relate to other memories."""
 
     def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
         """Return the closeness of the nearest memory that a recall may show, or None."""
