@@ -62,7 +62,7 @@ class Markup(str):
         return self
 
     def format(self, *values: object, **keywords: object) -> Markup:
-        """Fill a template with values, escaping those that are not HTML.
+        """Fill a template with values, escaping all values that are not HTML.
 
         Parameters
         ----------

@@ -118,7 +118,7 @@ def signs_of(language: str | None) -> Signs:
             bits[word] = bits.get(word, 0) | 1 << bit
 
     def phrases(name: str, first: str = "") -> re.Pattern[str]:
-        """Return a pattern of phrases; those of `first` match only at the start."""
+        """Compile a pattern of phrases; phrases of `first` match only at the start."""
         patterns = [f"^ {re.escape(phrase)} " for phrase in tables.get(first, ())]
         patterns += [f" {re.escape(phrase)} " for phrase in tables.get(name, ())]
         return re.compile("|".join(patterns) or r"(?!)")
@@ -420,7 +420,7 @@ class _Text:
         return tuple(stems)
 
     def _in_sentence(self, position: int, other: int) -> _Word | None:
-        """Return the word at `other` if it is in the sentence of `position`, else None."""
+        """Return the word at `other` if `position` is in the same sentence, otherwise None."""
         if (
             not 0 <= other < len(self.words)
             or self.words[other].sentence != self.words[position].sentence

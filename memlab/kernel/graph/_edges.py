@@ -136,7 +136,7 @@ class Edges:
         return self._view("alive")
 
     def codes_of(self, words: Sequence[str], *, grow: bool = False) -> Ints:
-        """Return the integer codes of relation names, -1 for unknown names.
+        """Return the integer codes of relation names, or -1 for unknown names.
 
         With ``grow``, an unknown name gets a new code.
         """
@@ -291,7 +291,7 @@ class Edges:
         return Crossings(met.position, met.edge, self._across(met), met.outgoing)
 
     def step(self, rows: ArrayLike, relation: int, *, outgoing: bool = True) -> Ints:
-        """Return each row's neighbour along its first edge of a relation, -1 if there is no such edge."""
+        """Return each row's neighbour along its first edge of a relation, or -1 without an edge."""
         layout, start, first = self._first.get(
             (relation, outgoing), (None, 0, np.empty(0, dtype=np.int64))
         )

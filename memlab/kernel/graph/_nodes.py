@@ -152,7 +152,7 @@ class Nodes:
         return codes + (kind_code << SHIFT)
 
     def find(self, kind: str, names: Iterable[str]) -> Ints:
-        """Return the nodes of these names, -1 for unknown names."""
+        """Return the nodes with these names, or -1 for unknown names."""
         kind_code = self._check_named_kind(kind)
         numbers, first = self._numbers[kind_code], kind_code << SHIFT
         matches = [numbers.get(name, -1) for name in names]
@@ -595,7 +595,7 @@ def write_edges(
 
 
 def _map_file(path: Path) -> NDArray[np.uint8]:
-    """Map a large file copy-on-write, or read a small one.
+    """Map a large file copy-on-write, or read a small file.
 
     The holes of a file, which are room for more edges, take no memory.
     """

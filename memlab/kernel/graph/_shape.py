@@ -50,7 +50,7 @@ class SimpleGraph:
     matrix: SparseMatrix
 
     def places(self, rows: Ints) -> Ints:
-        """Return the index of each node in ``nodes``, -1 for nodes without an edge."""
+        """Return the index of each node in ``nodes``, or -1 for nodes without an edge."""
         if not len(self.nodes):
             return np.full(len(rows), -1, dtype=np.int64)
         index = np.minimum(np.searchsorted(self.nodes, rows), len(self.nodes) - 1)

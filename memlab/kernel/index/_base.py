@@ -190,7 +190,7 @@ def _new_index(dim: int) -> Any:
 
 
 def _read_settings(rows: int) -> Mapping[str, int]:
-    """Return the settings of Annoy, or raise MissingExtra if it is not installed."""
+    """Return the settings of Annoy, or raise MissingExtra if Annoy is not installed."""
     _new_index(1)
     return {"trees": _TREES, "seed": _SEED}
 
@@ -462,7 +462,7 @@ def sample_checksum(path: Path) -> str:
 
 
 def check_bases(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield each index file in a folder with its fault, or "" if it is undamaged.
+    """Yield each index file in a folder with its fault, or "" for an undamaged file.
 
     Every file is read in full.
     """

@@ -140,7 +140,7 @@ class GroupLengths:
 
 
 def _build_lengths(total: Scores, rows: Ints) -> GroupLengths:
-    """Build `GroupLengths` of groups (say sessions) from their word and row counts."""
+    """Build `GroupLengths` of groups, such as sessions, from their word and row counts."""
     count = int(np.count_nonzero(rows))
     return GroupLengths(total, rows, count, float(total.sum()) / count if count else 0.0)
 
@@ -650,7 +650,7 @@ class Matches:
 
 
 def _find_leading(values: Scores, n: int) -> Rows:
-    """Return positions that include those of the ``n`` greatest values.
+    """Return the positions of the ``n`` greatest values, and possibly of further values.
 
     The result seldom has more than a few times ``n`` positions. Its threshold is estimated from a sample, which takes a
     tenth of the time of a partition.

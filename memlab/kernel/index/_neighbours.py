@@ -446,7 +446,7 @@ class Neighbours:
         self._release(keep_stamp=True)
 
     def _open(self, path: Path, header: Header) -> None:
-        """Open an index file and attach it to the vectors, or record why this failed."""
+        """Open an index file and attach it to the vectors, or record the reason for a failure."""
         try:
             base = Base(path, header, effort=self.effort)
         except (DamagedLab, OSError) as error:

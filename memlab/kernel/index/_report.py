@@ -93,7 +93,7 @@ class IndexReport(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """Frame with the recall and latency of each way to search, one row per way."""
+        """A frame with the recall and latency of each compared search, one row per search."""
         if self.ways is not None:
             return self.ways
         return pl.DataFrame(

@@ -209,7 +209,7 @@ def make_directory(folder: Path) -> None:
 
 
 def create_database(folder: Path, key: KeySource | None = None) -> Vault | None:
-    """Create a lab in ``folder`` unless it holds one; return the vault if encrypted.
+    """Create a lab in ``folder`` if there is none; return the vault of an encrypted lab.
 
     The lab is encrypted if ``key`` or the environment variable ``MEMLAB_KEY`` is given.
 

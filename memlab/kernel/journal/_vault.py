@@ -283,6 +283,6 @@ def _uri(path: Path, option: str) -> str:
 
 
 def sql_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of SQLite, and of SQLCipher if it is in use."""
+    """Return the exception classes of SQLite and, if loaded, of SQLCipher."""
     cipher = sys.modules.get("sqlcipher3.dbapi2")
     return (sqlite3.Error,) if cipher is None else (sqlite3.Error, cipher.Error)

@@ -134,7 +134,7 @@ class Dag:
         return self.constant(None, type) if node.type is None else node
 
     def member(self, x: Node, words: Iterable[str]) -> Node:
-        """Return the test whether a string is one of `words`; null for a null string."""
+        """Return the node that tests whether a string is in `words`; null stays null."""
         options = tuple(dict.fromkeys(words))
         if x.constant:
             return self.constant(None if x.value is None else x.value in options, "bool")

@@ -378,7 +378,7 @@ def is_case_clause(form: Form) -> bool:
 
 
 def flat_bindings(form: Form) -> tuple[Form, ...] | None:
-    """Return the alternating names and values of a let, None if malformed.
+    """Return the alternating names and values of a ``let``, or None if malformed.
 
     Malformed bindings are reported by the checker.
     """

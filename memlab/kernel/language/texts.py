@@ -53,7 +53,7 @@ Scope = Mapping[str, int]
 
 
 def digest(*parts: bytes | str | float) -> str:
-    """Return the SHA-256 of several parts, each with its length."""
+    """Return the SHA-256 of several parts, each prefixed with its length."""
     encoded = [
         p if isinstance(p, bytes) else p.encode() if isinstance(p, str) else constant_key(p)
         for p in parts

@@ -738,7 +738,7 @@ class VersionLog:
         }
 
     def timeline(self, slot: str) -> pl.DataFrame:
-        """Return the active pack after each event and the slot's version in it.
+        """Return the active pack after each event, with the slot's version in that pack.
 
         Parameters
         ----------

@@ -125,7 +125,7 @@ _ODD = (
 
 
 def read_views(text: str) -> Iterator[tuple[View, Way]]:
-    """Yield a text and its decoded views, each with the way in which it was read."""
+    """Yield a text and its decoded views, each with the name of its decoding."""
     own = View(text)
     yield own, "as it is"
     plain = _simplify(own)

@@ -188,7 +188,7 @@ def _measure_pairs(
 def _measure_all_pairs(
     vectors: NDArray[np.int8], wanted: NDArray[np.bool_], closeness: Callable[[Scores], Scores]
 ) -> NDArray[np.float64]:
-    """Return f64[rows, rows]: closeness of the pairs in ``wanted``, -1 for all others."""
+    """Return f64[rows, rows]: the closeness of the pairs in ``wanted``, or -1 for others."""
     matrix = vectors.astype(np.float32)
     dots = products(matrix, matrix).astype(np.float64)
     lengths = np.sqrt(np.maximum(dots.diagonal(), 1.0))
@@ -334,7 +334,7 @@ class Candidates(Moment):
         return shares
 
     def _windows(self) -> Rows:
-        """Return each row with two neighbours before and after it in its session.
+        """Return each row with its two predecessors and two successors in its session.
 
         -1 stands for a missing neighbour.
         """

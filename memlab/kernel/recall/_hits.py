@@ -358,7 +358,7 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def known(self) -> float | None:
-        """The probability that the results contain the answer, by the slot ``known``.
+        """The probability that the results contain the answer, from the slot ``known``.
 
         The value is None if the pack has no estimate, or if ``known`` was calibrated for another
         ``recall-score``, ``seed-score``, ``spread`` or ``cut``. Below the setting ``known-floor``
@@ -625,7 +625,7 @@ class Hits(Sequence[Hit], Displayed):
         )
 
     def _last_shown(self) -> int:
-        """Return the index of the lowest-ranked shown item, exploration items excluded."""
+        """Return the index of the lowest-ranked shown item, excluding exploration items."""
         for memory in reversed(self.slate.shown):
             if memory not in self.slate.probes:
                 return self._position[memory]

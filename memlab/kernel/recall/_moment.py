@@ -587,7 +587,7 @@ class Moment:
         return self.state.names[column].to_objects(self.rows)
 
     def before(self) -> Rows:
-        """Return the preceding row in the session of each row, or -1."""
+        """Return the row before each row in the same session, or -1."""
         if "before" not in self._cache:
             self._cache["before"] = self.state.edges.step(self.rows, _NEXT, outgoing=False)
         return self._cache["before"]
@@ -610,7 +610,7 @@ class Moment:
         return self.state.get_words(str(self.pack.settings["language"]))
 
     def _says(self) -> Values:
-        """Return bool[signs, rows]: which signs, such as "says-number", each text has."""
+        """Return bool[signs, rows]: whether each text has each sign, such as "says-number"."""
         if "says" not in self._cache:
             self._cache["says"] = _BITS.take(self._words().written.signs[self.rows], axis=1)
         return self._cache["says"]
@@ -655,7 +655,7 @@ class Moment:
             return np.asarray(np.exp(-_LN2 * self["idle-days"] / self.half_life()))
 
     def retention(self) -> Values:
-        """Return the result of the slot ``retention``; NaN for null."""
+        """Return the result of the slot ``retention``, with NaN for null."""
         values, nulls = self.ask(
             self.pack.policies["retention"], inputs={"half-life": self.half_life}
         )

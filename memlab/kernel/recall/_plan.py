@@ -209,7 +209,7 @@ def _status_index(status: str) -> int:
 
 
 def encode_words(values: NDArray[Any], nulls: Flags | None) -> tuple[Codes, tuple[str, ...]]:
-    """Encode strings as indices into the distinct words that occur, -1 for null.
+    """Encode strings as indices into their distinct values, or -1 for null.
 
     There are few distinct words, and each costs one comparison of the whole column.
     """

@@ -209,7 +209,7 @@ def _closeness_to(
 
 
 def cosines(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the cosine of every pair of rows; 0 with a row of zeros."""
+    """Return the cosine of every pair of rows, or 0 if a row is zero."""
     squares = np.vecdot(matrix, matrix)
     return _divide(products(matrix, matrix), np.sqrt(np.multiply.outer(squares, squares)))
 

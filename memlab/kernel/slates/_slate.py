@@ -440,7 +440,7 @@ def _collapse_words(values: list[str | None]) -> list[str | None] | str | None:
 
 
 def decode(blob: bytes, *, decision: int = 0) -> Slate:
-    """Decode the blob of a slate, in this format or an older one.
+    """Decode the blob of a slate, in the current or an older format.
 
     Parameters
     ----------

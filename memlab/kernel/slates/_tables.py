@@ -523,7 +523,7 @@ class Slates(Displayed):
         empty: Empty = "refuse",
         lab: object | None = None,
     ) -> Slates:
-        """Build a log from four frames of another system, and check and complete it.
+        """Build, check and complete a log from four frames of another system.
 
         Parameters
         ----------
@@ -629,7 +629,7 @@ class Slates(Displayed):
         reward_range: tuple[float, float] | None = None,
         empty: Empty = "refuse",
     ) -> Slates:
-        """Build a log from one frame with a row per candidate, and check and complete it.
+        """Build, check and complete a log from one frame with a row per candidate.
 
         Parameters
         ----------

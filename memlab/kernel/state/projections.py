@@ -202,7 +202,7 @@ EXTENDED: Registry[Owned] = Registry(
 def add_extension_projections(
     projections: Sequence[type[Projection]],
 ) -> tuple[type[Projection], ...]:
-    """Return ``projections``, followed by those of the registered extensions."""
+    """Return ``projections``, followed by the projections of registered extensions."""
     return (*projections, *(declared.value for declared in EXTENDED.values()))
 
 

@@ -230,7 +230,7 @@ class State:
         }
 
     def projection(self, kind: type[P]) -> P:
-        """Return the projection of class ``kind``; ExtensionError if it is disabled."""
+        """Return the projection of class ``kind``. Raises ExtensionError if it is disabled."""
         if kind.name in self._broken:
             raise self._broken[kind.name]
         projection = self.projections[kind.name]
@@ -282,7 +282,7 @@ class State:
         self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes)
 
     def _set(self, event: Event, rows: NDArray[np.int64], columns: dict[str, Any]) -> None:
-        """Assign values to ``rows``: one value for all rows, or a list with one for each."""
+        """Assign values to ``rows``: one value for all rows, or a list with one per row."""
         for name, values in columns.items():
             if name not in MEMORY or name in FIXED:
                 raise NewerLab.of_word(f'Event {event.seq} sets "{name}"')

@@ -365,7 +365,7 @@ class Store:
             yield
 
     def _begin(self, first: bool) -> None:
-        """Mark the state for a rebuild if the last reader was interrupted (say by Ctrl-C)."""
+        """Mark the state for a rebuild if the last reader was interrupted, for example by Ctrl-C."""
         if first and self._is_reading:
             self._marked, self._is_reading = True, False
 
@@ -715,7 +715,7 @@ class Store:
         return sound, gone
 
     def seal(self, *, every: int | None = None) -> int:
-        """Seal slates into segments of ``every`` slates; return how many were sealed.
+        """Seal slates into segments of ``every`` slates; return the number of sealed slates.
 
         One transaction writes a segment and the event with its digest, and removes the slates. So each recall has
         exactly one slate at every moment. A lab in memory seals nothing.

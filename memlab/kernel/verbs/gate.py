@@ -312,7 +312,7 @@ def apply_switches(
 
 
 def calibrate_embedder(core: Core) -> None:
-    """Calibrate the embedder on the memories that a plain recall may show, if it is due."""
+    """Calibrate the embedder, if due, on the memories that a plain recall may show."""
 
     def find_rows(state: State) -> NDArray[np.int64]:
         filters, off = apply_switches(core.store, state, None, Filters())

@@ -45,7 +45,7 @@ class Comparer(Protocol):
         now: int,
         corrections: bool = False,
     ) -> Linked | None:
-        """Decide how new memories relate to stored ones before they are stored.
+        """Decide how new memories relate to stored memories before they are stored.
 
         The ids of the new memories begin at ``first``. With ``corrections``, only statements that
         report a change end others; the result is None if there is none.

@@ -91,7 +91,7 @@ class Gaps(Projection):
         self._rows: dict[int, dict[str, Any]] = {}
 
     def fold(self, event: Event) -> None:
-        """Apply an event that opens a gap (a verification) or closes one ("close-gap")."""
+        """Apply an event that opens a gap (a verification) or closes a gap ("close-gap")."""
         if event.kind == "close-gap":
             self._rows[event.body["gap"]] |= {"closed": event.at, "reason": event.body["reason"]}
         elif (gap := event.body.get("gap")) is not None:

@@ -250,5 +250,5 @@ def _sort_pair(pair: tuple[int, int]) -> tuple[int, int]:
 def _find_edges(
     state: State, ends: NDArray[np.int64], codes: NDArray[np.int64], *, either: bool
 ) -> NDArray[np.int64]:
-    """Return the number of the edge between each pair of nodes, -1 without an edge."""
+    """Return the number of the edge between each pair of nodes, or -1 without an edge."""
     return state.edges.find(ends[0], ends[1], codes, either=either)

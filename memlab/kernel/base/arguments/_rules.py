@@ -226,7 +226,7 @@ class Rule(NamedTuple):
 
 
 def rule_of(hint: Any, where: str) -> Rule | None:
-    """Return the checking rule of an annotation, or None if it allows any value."""
+    """Return the checking rule of an annotation, or None if any value is allowed."""
     if hint is Any or hint is object or isinstance(hint, TypeVar):
         return None
     # Extras of Annotated take precedence over the type; then unions, vocabularies, functions, containers, plain types.
@@ -258,7 +258,7 @@ def rule_of(hint: Any, where: str) -> Rule | None:
 
 
 def _rename(expected: str, rule: Rule | None) -> Rule:
-    """Return a rule that describes the expected value in other words."""
+    """Return a rule with another description of the expected value."""
     assert rule is not None
     original = rule.take
 

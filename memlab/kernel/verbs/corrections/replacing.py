@@ -413,7 +413,7 @@ class Editor:
 
 
 def _share_value(values: list[Any]) -> Any:
-    """Return the values of several memories in one column; one value if all are equal.
+    """Return the values of several memories in one column, as one value if all are equal.
 
     A column of lists has a list of one list for each memory.
     """
@@ -501,7 +501,7 @@ _DERIVED = RELATIONS.index("derived-from")
 
 
 def _change_edges(state: State, journal: Journal | JournalView, row: int, id: int) -> Change:
-    """Return the change of edges when the memory ``id`` replaces the one in ``row``.
+    """Return the change of edges when the memory ``id`` replaces the memory in ``row``.
 
     Edges that were stated (a chain of turns, a link by hand, a verifier's relation) or strengthened
     by use are inherited. Edges that linking derived from the old text are removed.

@@ -123,7 +123,7 @@ class NewToSession:
 
 
 def find_slate(store: Store, decision: int) -> Slate | None:
-    """Return the slate of a logged recall, None if no recall has this number."""
+    """Return the slate of a logged recall, or None if no recall has this number."""
     return next(read_slates(store.journal, decision - 1, upto=decision), None)
 
 

@@ -76,7 +76,7 @@ class Injected(Projection):
         )
 
     def fold(self, event: Event) -> None:
-        """Record injected memories ("inject" event) or forget edited ones."""
+        """Record injected memories ("inject" event) or forget edited memories."""
         body = event.body
         if event.kind != "inject":
             edited = frozenset(body.get("again", ()))
