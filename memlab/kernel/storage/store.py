@@ -365,7 +365,7 @@ class Store:
             yield
 
     def _begin(self, first: bool) -> None:
-        """Mark the state for a rebuild if the last reader was interrupted, for example by Ctrl-C."""
+        """Mark the state for a rebuild if the last reader was interrupted."""
         if first and self._is_reading:
             self._marked, self._is_reading = True, False
 
