@@ -260,7 +260,7 @@ def draw_ranks(
     margin: float = 2.5,
     size: float | None = None,
 ) -> Draw:
-    """Return a drawing of rank changes: one line per row (left rank, right rank, text).
+    """Return a drawing of rank changes, with one line per row.
 
     Orange lines rise, blue lines fall. The line of a row with only one rank ends at the bottom,
     which is labelled ``below``. The width of the texts relative to the lines is ``margin``, and

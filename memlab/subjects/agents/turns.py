@@ -248,7 +248,7 @@ class Turns:
         return self._search.wait(timeout)
 
     def close(self) -> None:
-        """End the turns: finish the current search, drop waiting contexts.
+        """Finish the current search, drop waiting contexts, and end the turns.
 
         The call does not wait for a pending verdict; the recall stays unverified.
 
@@ -321,7 +321,7 @@ class _Search:
         return self._idle.wait(timeout)
 
     def close(self) -> None:
-        """Stop the worker and release waiting callers."""
+        """Stop the worker, and release the callers that wait."""
         with self._mutex:
             self._closed = True
         self.worker.stop()

@@ -96,12 +96,12 @@ class Calibration(Displayed):
 
     @property
     def body(self) -> dict[str, Any]:
-        """The fields of the event that stores the calibration."""
+        """The fields of the event that stores this calibration."""
         return {**vars(self), "credit": list(self.credit), "useful": list(self.useful)}
 
     @checked
     def chance(self, credit: Floats) -> Floats:
-        """Return the probability that a memory was used, for each credit.
+        """Return the probability that a memory was used, given its credit.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class Credited(Projection):
         return self._rewards.get(decision, {}).get(memory)
 
     def read(self, decision: int, answer: str) -> bool:
-        """Return whether the register has this answer's checksum for a recall."""
+        """Return whether an answer with this checksum is registered for a recall."""
         return answer in self._answers.get(decision, ())
 
     def fold(self, event: Event) -> None:
@@ -269,7 +269,7 @@ class Credited(Projection):
         ]
 
     def load(self, dumped: Any) -> None:
-        """Restore the register from the values of ``dump``."""
+        """Restore the register from the result of ``dump``."""
         stated, rewards, answers = dumped
         self._stated = {decision: set(ids) for decision, ids in stated}
         self._rewards = {decision: dict(by_memory) for decision, by_memory in rewards}
@@ -323,12 +323,12 @@ class Calibrated(Projection):
         return [curve.body for curve in self._latest.values()]
 
     def load(self, dumped: Any) -> None:
-        """Restore the calibrations from the values of ``dump``."""
+        """Restore the calibrations from the result of ``dump``."""
         self._latest = {body["policy"]: read_calibration(body) for body in dumped}
 
 
 def _get_entry(by_decision: dict[int, Any], decision: int, initial: Any) -> Any:
-    """Return the entry of a recall; add ``initial`` if it is missing, and drop the oldest if full."""
+    """Return the entry of a recall, which is ``initial`` at first; drop the oldest if full."""
     if decision not in by_decision and len(by_decision) >= _MAX_DECISIONS:
         del by_decision[next(iter(by_decision))]
     return by_decision.setdefault(decision, initial)

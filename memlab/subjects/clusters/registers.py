@@ -134,7 +134,7 @@ class Centroids(Projection):
         """The clusters of private memories, by creator."""
 
     def part(self, audience: str) -> Centroids:
-        """Return the clusters of an audience: public for "", private for a creator."""
+        """Return the public clusters for the audience "", or a creator's private clusters."""
         return self.own.get(audience) or (Centroids() if audience else self)
 
     @property
@@ -156,7 +156,7 @@ class Centroids(Projection):
         part._fold(event)
 
     def _fold(self, event: Event) -> None:
-        """Update settings, centroids and sizes from an event, and mark removed clusters as ended."""
+        """Update settings, centroids and sizes from an event, and end removed clusters."""
         body = event.body
         self.fingerprint = body.get("fingerprint", self.fingerprint)
         self.centre = body.get("centre", self.centre)
@@ -181,7 +181,7 @@ class Centroids(Projection):
             cluster.ended, cluster.into, cluster.centroid = event.at, into, b""
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool:
-        """Return whether `viewer` may see an event: it is public or about the viewer's clusters."""
+        """Return whether `viewer` may see an event about public or private clusters."""
         return bool(body.get("of", viewer) == viewer)
 
     def dump(self) -> Any:

@@ -124,7 +124,7 @@ def list_memories(event: Event) -> list[int]:
 
 
 def _drop_hidden(ids: list[int], hidden: NDArray[np.bool_] | None) -> list[int]:
-    """Return the memory ids without those of hidden memories."""
+    """Return the memory ids, without ids of hidden memories."""
     return ids if hidden is None else [id for id in ids if not hidden[id - 1]]
 
 
