@@ -976,7 +976,7 @@ class LabAgents:
         relations: Mapping[tuple[int, int], str] | None = None,
         at: When | None = None,
     ) -> Verified:
-        """Apply a verifier's verdict to a logged recall; a recall gets one verdict at most.
+        """Apply a verifier's verdict to a logged recall, at most once per recall.
 
         The active pack's ``reinforce`` decides what "verified" and "rejected" change.
 

@@ -279,7 +279,7 @@ class _Work:
         return Proposed("memory", text, sort, number, start, stop, span, fields)
 
     def files_of(self, turn: int) -> list[str]:
-        """Return the files that a turn edited, then those it read, then those it named.
+        """Return the files of a turn: edited files first, then read files, then named files.
 
         A turn without any comments on the turn before.
         """

@@ -27,7 +27,7 @@ class Side:
         self.times = _corrections_of(events) if events is not None else _last_changed(rows)
 
     def after(self, id: int) -> int | None:
-        """Return the id of the edit that replaced a memory, or None without an edit."""
+        """Return the id of the edit that replaced a memory, or None if none did."""
         row = self.rows[id]
         by = row["superseded_by"]
         edit = self.rows.get(int(by)) if row["status"] == "superseded" and by is not None else None
@@ -66,7 +66,7 @@ def rows_of(frame: pl.DataFrame) -> dict[int, Row]:
 
 
 def _last_changed(rows: Mapping[int, Row]) -> dict[int, set[Micros]]:
-    """Return the time of each memory's last change in the rows of an export."""
+    """Return the time of the last change of each memory in an export."""
     return {id: {row["changed"]} for id, row in rows.items() if row["changed"] is not None}
 
 

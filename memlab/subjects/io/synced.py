@@ -73,5 +73,5 @@ class Synced(Projection):
         return self._moves
 
     def load(self, dumped: Any) -> None:
-        """Restore the moves from the value of ``dump``."""
+        """Restore the moves from the result of ``dump``."""
         self._moves = [{name: row[name] for name in _SCHEMA} for row in dumped]

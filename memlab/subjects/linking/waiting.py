@@ -41,7 +41,7 @@ class Waiting(Projection):
         return [id for first, stop in self._runs for id in range(first, stop)]
 
     def first(self, limit: int) -> range:
-        """Return at most `limit` ids of the first consecutive waiting memories."""
+        """Return the ids of the first consecutive waiting memories, at most `limit` ids."""
         if not self._runs:
             return range(0)
         first, stop = self._runs[0]
