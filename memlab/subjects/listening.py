@@ -96,7 +96,7 @@ class Listener:
         self.verb, self._call, self._listeners, self.errors = verb, call, listeners, 0
 
     def __call__(self, call: VerbCall) -> None:
-        """Call the function; log an error, and raise a warning for the first error only."""
+        """Call the function; log every error, and raise a warning for the first error only."""
         try:
             self._call(call)
         except Exception as error:  # noqa: BLE001 - the verb has already done its work
@@ -183,7 +183,7 @@ class Listeners:
     def _report(
         self, function: Callable[..., Any], owner: Callable[[], Any], verb: str
     ) -> Callable[..., Any]:
-        """Return a replacement of a verb, which also calls the verb's listeners."""
+        """Return a method that calls a verb and then the verb's listeners."""
         signature = inspect.signature(function)
 
         def name_arguments(args: Any, keywords: Any) -> dict[str, Any]:

@@ -348,7 +348,7 @@ class PolicyDiff(Displayed):
 
     @property
     def verdict(self) -> str:
-        """One sentence about differences outside the source, or "" without such differences."""
+        """One sentence about differences outside the source, or "" if there are none."""
         if not self:
             only = (
                 ": layout, comments, documentation and bound names do not count"

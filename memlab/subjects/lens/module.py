@@ -75,7 +75,7 @@ class HelperFunction:
 
 
 def expand_form(compiler: Any) -> Any:
-    """Return the Hy code for a macro call that contains a form of a pack.
+    """Return the Hy code that passes the text of a macro call to ``bind_form``.
 
     The code passes the text of the form as a string to ``bind_form``.
     """
@@ -118,7 +118,7 @@ def _dialect_macros() -> dict[str, Any]:
 
 
 def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy | None:
-    """Bind the names of one pack form in a module, and return an unnamed policy or None.
+    """Bind the names in one pack form in a module; return the policy of an unnamed form.
 
     Returns None for a form with a name. If the compiler refuses the form, a ``PolicyError`` gives the file, the line
     and the column.

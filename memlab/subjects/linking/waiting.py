@@ -62,7 +62,7 @@ class Waiting(Projection):
             self._runs = [[max(first, done), stop] for first, stop in self._runs if stop > done]
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return whether a viewer may see a link event, or None for other events."""
+        """Return whether a viewer may see a link event, or None for an event of another kind."""
         if kind != "link" or "upto" not in body or seen:
             return None
         return bool(self._runs) and self._runs[0][0] <= int(body["upto"])

@@ -192,7 +192,7 @@ class Observing:
         fields: dict[str, Any],
         before: str | None = None,
     ) -> Observation:
-        """Store an utterance if it is admitted; see ``LabAgents.observe``."""
+        """Store an utterance that the pack admits; see ``LabAgents.observe``."""
         # Fields are checked first, so that an invalid field is refused even if the utterance is not admitted.
         check_linking(linking)
         columns = validate_columns(
@@ -250,7 +250,7 @@ class Observing:
         return last_question(text) if other and text else None
 
     def _find_audience(self, creator: str | None, visibility: str | None) -> str:
-        """Return the viewer whose visible memories an utterance is compared with.
+        """Return the viewer whose memories are compared with an utterance.
 
         If the utterance will be private, its creator's private memories are compared too.
         """

@@ -91,7 +91,7 @@ class Labels(Projection):
                 self._rows[number]["accepted"] = True
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return False for an event that adds questions of other viewers, otherwise None."""
+        """Return False for an event with questions of other viewers, otherwise None."""
         others = {row.get("viewer") for row in body.get("added", ())} - {None, viewer}
         return False if others else None
 
