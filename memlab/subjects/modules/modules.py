@@ -356,7 +356,7 @@ class LabModules:
         project: str,
         session: str | None = None,
     ) -> ModuleMap:
-        """Record the files that a session read or wrote, and return the current module map.
+        """Record the files that a session read or wrote; return the current module map.
 
         The files join their modules. A module is partial once one of its files was touched, and
         mapped after three sessions. Files that were already recorded for a session are not recorded

@@ -561,7 +561,7 @@ def _period_line(period: Period, why: str) -> tuple[Any, ...]:
 
 
 def _no_fall(period: Period) -> str:
-    """Return why the active version is not worse than an earlier version, or "" if it is."""
+    """Return the reason not to report a fall of rewards, or "" for a fall."""
     if period.fell:
         return ""
     if period.begins is None:

@@ -397,7 +397,7 @@ def _redact_batch(
 
 
 def _unreadable(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    """Return filters that mark a recall as one that cannot be repeated.
+    """Return filters with the mark that their recall cannot be repeated.
 
     The viewer stays, because it decides who may see the recall.
     """
