@@ -227,7 +227,7 @@ def draw_svg(draw: Draw, *, name: str, width: float, height: float) -> str:
 
 
 def render_svg(figure: Figure, *, name: str) -> str:
-    """Return a figure as an SVG element for HTML; ``name`` makes its ids unique in the page."""
+    """Return a figure as an SVG element for HTML, with ids that are unique to ``name``."""
     with _style({"svg.hashsalt": name}):
         out = io.StringIO()
         figure.savefig(

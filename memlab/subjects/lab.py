@@ -332,7 +332,7 @@ class Lab(Displayed):
 
     @property
     def _owned_core(self) -> Core:
-        """The core for accessors, which keeps the lab alive.
+        """The core for accessors, with a reference that keeps the lab alive.
 
         The lab does not hold its accessors, so no reference cycle delays its release.
         """
@@ -1624,7 +1624,7 @@ class Lab(Displayed):
 
 
 def _list_unjudged(memories: Any) -> list[MemoryLike]:
-    """Return the memories in a list or frame; raise InputError if it contains judgements."""
+    """Return the memories in a list or frame; raise InputError for judgements."""
     judged = {"outcome", "rating", "reward"}.intersection(getattr(memories, "columns", ()))
     listed = listed_memories(memories)
     if judged or any(isinstance(memory, Mapping) for memory in listed):
@@ -1642,7 +1642,7 @@ def _wake_linker(lab: weakref.ref[Lab]) -> None:
 
 
 def _refuse_component(name: str) -> Any:
-    """Raise LookupError, because a component that lives as long as the lab may not use it."""
+    """Raise LookupError, because a long-lived component may not refer to the lab."""
     raise LookupError(
         f"A long-lived component of a lab cannot use {name}: the reference would keep the lab in memory. "
         "Pass the needed data as arguments."

@@ -147,7 +147,7 @@ _REPAIRS: dict[str, Callable[[Any, Event], Any]] = {
 
 
 def _find_name_in_event(event: Event, field: str, body: dict[str, Any]) -> str | None:
-    """Return an entity's name that another part of the event states, or None.
+    """Return an entity's name from another part of the event, or None without a name.
 
     For a declaration, this is the first alias, which is removed from ``body``. For a merge or a
     split, it is a name in the event's edges or changed columns.

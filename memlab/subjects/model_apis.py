@@ -190,7 +190,7 @@ def _read_content(content: str | list[_Part | str] | None) -> str:
 
 
 def _count_used(usage: object) -> int | None:
-    """Return the number of tokens that a reply reports, or None."""
+    """Return the number of tokens that a reply reports, or None without a report."""
     if not isinstance(usage, Mapping):
         return None
     counts = [usage.get(name) for name in ("total_tokens", "input_tokens", "output_tokens")]

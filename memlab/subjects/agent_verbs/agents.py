@@ -235,7 +235,7 @@ class Agent(Displayed):
             return renamed(self, "agent", name, _RENAMED)
 
     def _store(self, rows: Sequence[Mapping[str, Any]], linking: str | None) -> Remembered:
-        """Store memories of this agent; facts are always compared with stored ones."""
+        """Store memories of this agent, and compare facts with stored facts."""
         self._identity.check_writes()
         with self._core.reading():
             pack = self._core.pack

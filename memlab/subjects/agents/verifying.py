@@ -321,7 +321,7 @@ _MIN_LETTERS = 3
 
 
 def find_common_tag(state: State, pack: Pack, rows: NDArray[np.int64]) -> str | None:
-    """Return a tag that many of the memories have (``tag-share``), but not all of them.
+    """Return a tag that many memories have, but not all of them; see ``tag-share``.
 
     Ties are resolved by frequency, then by name. A single memory has no common tag.
     """
@@ -335,7 +335,7 @@ def find_common_tag(state: State, pack: Pack, rows: NDArray[np.int64]) -> str | 
 
 
 def _infer_tag(state: State, pack: Pack, rows: NDArray[np.int64], query: str) -> str | None:
-    """Return a common tag for untagged memories of one query, if the pack infers such tags.
+    """Infer a common tag for untagged memories of a query, if the pack infers such tags.
 
     It is a topic that all of them have, or else the longest word that all of them share with the
     query. Returns None for fewer than two memories, or if two of them have the same tag already.

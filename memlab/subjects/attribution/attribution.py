@@ -338,7 +338,7 @@ class Attributions:
         )
 
     def _find_decisions(self, turns: Sequence[Turn]) -> list[tuple[int, ...]]:
-        """Return each turn's recalls, which the turn names or which share its query."""
+        """Return the recalls that each turn names, or the last recall with the turn's query."""
         # Turns are visited from the last to the first: of equal queries, the last recall belongs to the last turn.
         store = self._core.store
         if all(turn.decisions is not None for turn in turns):
@@ -572,7 +572,7 @@ class LabCredits:
 
     @checked
     def calibrate(self, judged: pl.DataFrame | None = None) -> Calibration:
-        """Fit the curve from credit to probability of use, and use it from now on.
+        """Fit the curve from credit to probability of use, and activate the curve.
 
         The curve is isotonic if there are at least 200 pairs, otherwise logistic.
 

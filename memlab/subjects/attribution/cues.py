@@ -287,7 +287,7 @@ class _CueReader:
         )
 
     def share_asked(self) -> Floats:
-        """Return the share of the query's words in each memory or the message before it.
+        """Return the share of the query's words that a memory or the preceding message has.
 
         The message before counts, because a reply often leaves out the words of the query.
         """
@@ -434,7 +434,7 @@ class _CueReader:
 
 
 def _longest_run(words: list[str], other_words: list[str]) -> tuple[int, int]:
-    """Return the length of the longest common run of words, and the index of its end in ``words``."""
+    """Return the length of the longest common run of words, and its end in ``words``."""
     numbers: dict[str, int] = {}
     codes = np.array(
         [numbers.setdefault(word, len(numbers)) for word in other_words], dtype=np.int64

@@ -62,7 +62,7 @@ def find_days(text: str, at: Micros) -> tuple[Days, ...]:
 
 
 def compute_overlap(left: Sequence[Days], right: Sequence[Days]) -> float:
-    """Return the largest overlap of dates in two lists, as a share of their union.
+    """Return the largest overlap of two dates as a share of their combined range.
 
     >>> compute_overlap([(10, 11)], [(10, 11), (3, 33)]), compute_overlap([(10, 11)], [(4, 14)])
     (1.0, 0.1)

@@ -269,7 +269,7 @@ class Credited(Projection):
         ]
 
     def load(self, dumped: Any) -> None:
-        """Restore the register from the result of ``dump``."""
+        """Restore the judgements, rewards and checksums from the result of ``dump``."""
         stated, rewards, answers = dumped
         self._stated = {decision: set(ids) for decision, ids in stated}
         self._rewards = {decision: dict(by_memory) for decision, by_memory in rewards}

@@ -455,7 +455,7 @@ class LabGraph(GraphVerbs):
 
     @property
     def clusters(self) -> LabClusters:
-        """The accessor for clusters of memories: find, refine and list them."""
+        """The accessor for clusters of memories: find, refine and list clusters."""
         clusters: LabClusters = self._core.component("clusters")
         return clusters
 

@@ -178,7 +178,7 @@ def _label_communities(state: State, audience: str, seed: int) -> Ints:
 def form_groups(
     state: State, rows: Ints, labels: Ints, names: Mapping[int, str], *, min_size: int, keep: int
 ) -> list[Group]:
-    """Return the groups to summarise, in the order of their first rows.
+    """Return the groups to summarise, ordered by the first row of each group.
 
     A group has at least `min_size` rows with the same label and the same audience. The `keep` most important memories
     of each group are excluded. Of equal importance, memories with more recalls are excluded first, then older memories.

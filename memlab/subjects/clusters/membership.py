@@ -149,7 +149,7 @@ def read_members(state: State) -> Members:
 
 
 def current_clusters(state: State, audience: str = EVERYONE) -> tuple[Clusters, Ints] | None:
-    """Return the live clusters of the current embedder, and their numbers in label order.
+    """Return the live clusters of the current embedder, and each cluster's number.
 
     Returns None if there are no such clusters. Members are the recallable rows of the `audience`.
     """
@@ -182,7 +182,7 @@ def current_clusters(state: State, audience: str = EVERYONE) -> tuple[Clusters, 
 def decide_clusters(
     state: State, clusters: Clusters, fingerprint: str, upto: int, audience: str = EVERYONE
 ) -> Clustering:
-    """Decide how newly computed clusters replace the stored ones.
+    """Decide how newly computed clusters replace the stored clusters.
 
     A group continues the existing cluster with which it shares most members. Clusters without a continuation end. The
     groups were computed from vectors of the embedder `fingerprint`, for memories up to the id `upto`. Memories that no

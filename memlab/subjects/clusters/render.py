@@ -308,7 +308,7 @@ def _draw_layers(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
 
 
 def _layout_bars(by_week: pl.DataFrame) -> tuple[Floats, dict[str, Floats], int]:
-    """Return the first day and the heights by layer of the bars, and their width in weeks.
+    """Return the first day, the heights by layer and the width in weeks of the bars.
 
     Days are counted from 1970-01-01.
     """

@@ -214,7 +214,7 @@ def compute_stats(
 
 
 def _read_layers(state: State, pack: Pack, rows: Ints, now: Micros) -> tuple[pl.DataFrame, str]:
-    """Return the columns from which layers are counted, and a note on their source."""
+    """Return the columns from which layers are counted, and a note on the source."""
     numbers = state.numbers
     frame = pl.DataFrame(
         [

@@ -660,7 +660,7 @@ class Injection:
 
 
 def _share_of_best(scores: Scores) -> Scores:
-    """Return scores divided by the best score, or ones if no score is above 0."""
+    """Return each score divided by the best score, or 1 if no score is above 0."""
     top = float(np.max(scores, initial=0.0, where=np.isfinite(scores)))
     return scores / top if top > 0 else np.ones(len(scores))
 

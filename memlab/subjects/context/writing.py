@@ -152,7 +152,7 @@ class Entry:
     # A context measures each entry and then renders it in both forms, so each form is computed once.
     @cached_property
     def text(self) -> str:
-        """The entry as plain text, preceded by its entity or heading if there is one."""
+        """The entry as plain text, preceded by the entity or heading if there is one."""
         if self.entity:
             return f"- {self.entity} CONTEXT: {self.words}.\n"
         return (
@@ -163,7 +163,7 @@ class Entry:
 
     @cached_property
     def markdown(self) -> str:
-        """The entry as Markdown, preceded by its entity or heading if there is one."""
+        """The entry as Markdown, preceded by the entity or heading if there is one."""
         if self.entity:
             return (
                 f"> - **{escape_markdown(self.entity)} CONTEXT:** {escape_markdown(self.words)}.\n"
@@ -428,7 +428,7 @@ def _wrap_text(lines: list[str] | tuple[str, ...], weak: bool) -> str:
 
 
 def _wrap_markdown(lines: list[str] | tuple[str, ...], weak: bool) -> str:
-    """Add the note that introduces quoted memories before lines of Markdown."""
+    """Add a note that introduces quoted memories above lines of Markdown."""
     note = _NOTE.replace("between the marks: quoted", "quoted below:") + f" {_WEAK}" * weak
     return f"{note}\n\n{''.join(lines)}".rstrip("\n")
 
@@ -477,7 +477,7 @@ def find_marks(pool: Candidates, pack: Pack, population: Population) -> dict[int
 def _find_contradicting(
     state: State, rows: NDArray[np.int64], population: Population
 ) -> dict[int, list[int]]:
-    """Return the eligible rows that contradict each row, those with the newest edge first."""
+    """Return the eligible rows that contradict each row, starting with the newest edge."""
     crossings = state.edges.crossings(rows)
     relevant = (state.edges.relation[crossings.edge] == _CONTRADICTS) & (
         crossings.neighbour < len(state)

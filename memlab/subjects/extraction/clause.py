@@ -210,7 +210,7 @@ class ClauseWords:
         )
 
     def find_longest(self, index: int, phrases: Container[str]) -> str | None:
-        """Return the longest of the ``phrases`` that begins at a word, or None."""
+        """Return the longest of the ``phrases`` at a word, or None without a match."""
         for stop in range(min(index + _MOST_OF_A_VERB, len(self)), index, -1):
             phrase = self.join_words(index, stop)
             if phrase in phrases:
@@ -273,7 +273,7 @@ class ClauseWords:
         return None
 
     def _find_form(self, own: bool, before: tuple[str, ...], index: int) -> tuple[str, int] | None:
-        """Return the longest verb form that begins at a word, and the index after it.
+        """Return the longest verb form at a word, and the index after the form.
 
         ``before`` are words that precede the form.
         """

@@ -47,7 +47,7 @@ _PLACING = ("at", "on", "in", "under", "from", "by", "to", "between", "near", "f
 
 
 def read_possession(clause: ClauseWords, position: int) -> Fact | None:
-    """Return the fact about a possession that a clause states, or None."""
+    """Return the fact about a possession in a clause, or None for other clauses."""
     if position >= len(clause):
         return None
     return (
@@ -110,7 +110,7 @@ def _measure_copula(clause: ClauseWords, index: int) -> int:
 
 
 def _read_name_of_relative(clause: ClauseWords, position: int) -> tuple[Fact | None, None] | None:
-    """Return the fact in a phrase such as "My daughter's name is Lucia", or None."""
+    """Return the fact in a phrase such as "My daughter's name is Lucia", if it matches."""
     relation = clause.low(position + 1).removesuffix("'s")
     if (
         relation == clause.low(position + 1)
@@ -401,7 +401,7 @@ def _build_property_fact(
 def _read_specific_value(
     clause: ClauseWords, index: int, noun: str, *, alone: bool
 ) -> ClauseValue | None:
-    """Return the value at a word if it is specific, or None.
+    """Return a specific value at a word, or None for another value.
 
     ``noun`` is the last noun of the property. ``alone`` is whether the property has no owner.
     """
@@ -428,7 +428,7 @@ def _read_specific_value(
 
 
 def _read_short_value(clause: ClauseWords, index: int) -> ClauseValue | None:
-    """Return the value at a word if it is short and contains no clause, or None."""
+    """Return a short value without a clause at a word, or None for another value."""
     value = clause.read_value(index, "property")
     if value is None or clause.low(index) in word_table("no-nouns") - {*_PLACING, *ARTICLES}:
         return None
@@ -449,5 +449,5 @@ def _has_name(clause: ClauseWords, start: int, stop: int) -> bool:
 
 
 def _are_nouns(lows: list[str]) -> bool:
-    """Return whether there are words that may all be part of a noun phrase."""
+    """Return whether the list has words and each may be part of a noun phrase."""
     return bool(lows) and word_table("no-nouns").isdisjoint(lows)

@@ -238,7 +238,7 @@ def _is_worth_proposing(fact: Fact, message: Message) -> bool:
 
 
 def find_question(message: Message, before: Message | None) -> str | None:
-    """Return another speaker's question that a message answers, or None."""
+    """Return another speaker's question that a message answers, or None without a question."""
     if before is None or not before.text or before.role == "tool":
         return None
     same = (before.role, before.speaker) == (message.role, message.speaker)
@@ -456,7 +456,7 @@ _NO_SUCH = re.compile(
 
 
 def _choose_rule(low: str, *, of_user: bool, has_question: bool) -> str | None:
-    """Return the rule by which a sentence is worth remembering, or None."""
+    """Return the rule by which to remember a sentence, or None if no rule applies."""
     if of_user and corrects(low, answers_question=has_question) and _NO_SUCH.match(low) is None:
         return "corrects"
     if of_user and tells_event(low):

@@ -135,7 +135,7 @@ def _containing_sentence(text: str, position: int) -> str:
 def _read_clause(
     clause: ClauseWords, before: Subject | None, person: str | None, role: str
 ) -> Iterator[tuple[Fact | None, Subject | None]]:
-    """Yield the facts that one clause states, each with its subject.
+    """Yield the facts that one clause states, each with the fact's subject.
 
     A subject without a fact comes with None.
     """
@@ -226,7 +226,7 @@ def _measure_opening(clause: ClauseWords, position: int) -> int:
 def _find_subject(
     clause: ClauseWords, position: int, before: Subject | None, person: str | None, role: str
 ) -> Subject | None:
-    """Return the subject that begins at a word of a clause, or None if it is unclear."""
+    """Return the subject at a word of a clause, or None for an unclear subject."""
     if position >= len(clause):
         return None
     low, start = clause.low(position), clause.words[position].start
@@ -248,7 +248,7 @@ def _find_subject(
 
 
 def _find_named_subject(clause: ClauseWords, position: int) -> Subject | None:
-    """Return a subject of capitalised words before a verb, as in "Ada works", or None."""
+    """Return a subject of capitalised words before a verb, as in "Ada works"."""
     for stop in range(clause.find_name_end(position, 3), position, -1):
         if clause.find_verb(stop, own=False) is None and not clause.is_something(stop):
             continue
@@ -267,7 +267,7 @@ def _find_named_subject(clause: ClauseWords, position: int) -> Subject | None:
 
 
 def _find_thing_subject(clause: ClauseWords, position: int) -> Subject | None:
-    """Return a thing as a clause's subject, as in "The backend is written in", or None."""
+    """Return a thing as a clause's subject, as in "The backend is written in"."""
     article = clause.low(position) in ("the", "our", "my")
     start = position + article
     for stop in range(start + 1, min(start + (3 if article else 1), len(clause)) + 1):
@@ -292,7 +292,7 @@ def _is_done_by_things(verb: tuple[str, int] | None) -> bool:
 
 
 def _find_owned_subject(clause: ClauseWords, position: int) -> Subject | None:
-    """Return a possession as a clause's subject, as in "Omar's brother lives", or None.
+    """Return a possession as a clause's subject, as in "Omar's brother lives".
 
     A thing needs a verb that things can do, as in "Ben's laptop runs on".
     """

@@ -39,7 +39,7 @@ class ExtractedMemories(Dependents):
     """
 
     def find(self, state: State, row: int, new: str, others: Collection[int]) -> list[int]:
-        """Return the rows of extracted memories that the corrected text no longer states."""
+        """Return the rows of extracted memories that the corrected text no longer supports."""
         return find_outdated(state, row, new, others)
 
     def revise(
@@ -128,7 +128,7 @@ def find_outdated(state: State, row: int, new: str, others: Collection[int]) -> 
 
 
 def pair_proposals(state: State, row: int, text: str, rows: Sequence[int]) -> list[Revision]:
-    """Pair each extracted memory with its replacement in the corrected text, or with None.
+    """Pair extracted memories with their replacements in the corrected text.
 
     ``rows`` are the memories that were extracted from the memory in ``row``.
     """

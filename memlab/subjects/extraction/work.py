@@ -153,7 +153,7 @@ class Call:
         return next(reversed(self.parts), "")
 
     def find(self, program: str) -> str | None:
-        """Return the command of a call that runs a program, or None."""
+        """Return the command of a call that runs a program, or None for other calls."""
         return next(
             (
                 part
@@ -323,7 +323,7 @@ class _Work:
                 yield self.propose("gotcha", text, call.number, files, (0, 0), programs)
 
     def _find_replacement(self, call: Call) -> Call | None:
-        """Return a later command that replaced a missing command in the same turn, or None."""
+        """Return a command that replaces a missing command in the same turn, if there is one."""
         if _MISSING.search(call.error) is None:
             return None
         rest = self.calls_of[self.turns[call.number]]
@@ -337,7 +337,7 @@ class _Work:
         )
 
     def _explain(self, start: int, stop: int) -> str:
-        """Return a sentence that explains a failure or, if none does, the success after it."""
+        """Return a sentence that explains a failure, or the sentence on the later success."""
         sentences = [
             (number, sentence)
             for number in range(start, min(stop + 3, len(self.messages)))
@@ -353,7 +353,7 @@ class _Work:
     # -- sentences --------------------------------------------------------------------------------------------
 
     def read_sentences(self) -> Iterator[Proposed]:
-        """Yield the lessons that sentences of a session state, the user's first.
+        """Yield the lessons in sentences of a session, first those of the user.
 
         The user's come first, because an agent repeats them.
         """
@@ -441,7 +441,7 @@ class _Work:
 
 
 def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
-    """Return a text about a failure, the next result and the steps between, or ""."""
+    """Return a text about a failure, the steps after it and the next result."""
     # What failed comes first, then what replaced it, then what made it pass.
     failing = call.parts[call.program]
     passing = after.find(call.program) or after.parts.get(after.program, "")
@@ -496,7 +496,7 @@ def _read_rejection(text: str) -> str:
 
 
 def _choose_sort(sentence: str, low: str, *, by_user: bool, is_first: bool) -> str | None:
-    """Return the sort of lesson that a sentence states, or None.
+    """Return the sort of lesson that a sentence states, or None for other sentences.
 
     The first message of a user states the task, so that only plain rules in it are lessons.
     """

@@ -590,7 +590,7 @@ def _read_stored_fact(state: State, row: int) -> _Fact | None:
 
 
 def _close_interval(until: int) -> int:
-    """Return the end of an interval, or the far future if it is still open."""
+    """Return the end of an interval, or the far future for an open interval."""
     return _FOREVER if until == NEVER else until
 
 

@@ -57,7 +57,7 @@ def is_first_person(text: str) -> bool:
 
 
 def convert_to_third_person(text: str) -> str | None:
-    """Return a first-person text in the third person, without a subject, or None.
+    """Return a first-person text in the third person, or None for an uncertain result.
 
     Return None if the result would not be certain.
 

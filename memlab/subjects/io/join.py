@@ -97,7 +97,7 @@ def _list_redacted(checked: Screened, plan: Plan) -> tuple[tuple[int, Finding], 
 
 
 def _edges(state: State, bundle: Bundle, plan: Plan) -> tuple[dict[str, Any], int]:
-    """Return the edges that a join adds as an event's ``graph``, and their number."""
+    """Return the edges that a join adds, as an event's ``graph``, and their number."""
     new_ids = {theirs: id for theirs, id in plan.here.items() if id > len(state)}
     known_ids = {theirs: id for theirs, id in plan.here.items() if id <= len(state)}
     return graph_of(state, bundle, new_ids, known_ids)

@@ -195,7 +195,7 @@ def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
 def _overrule_edit(
     plan: Plan, meeting: _Meeting, rival: _Rival
 ) -> tuple[Micros, int, dict[str, Any]] | None:
-    """Return the change that supersedes the last edit of the losing version, or None.
+    """Return the change that supersedes the losing version's last edit, if any.
 
     The edit is superseded by the version that is kept if only the losing side has the edit and it is still active. The
     result is the time of the kept version, the id of the edit here and its new fields.
@@ -290,7 +290,7 @@ def _pair_memories(state: State, checked: Screened, own: str) -> tuple[dict[int,
 
 
 def _delete_purged(plan: Plan, meeting: _Meeting, id: int) -> None:
-    """Plan to delete a memory that the other lab purged, and this lab's edits of it."""
+    """Plan to delete a memory that the other lab purged, with its later edits."""
     for edit_id in (
         id,
         *takewhile(lambda edit: edit not in meeting.back, meeting.ours.chain(id)[1:]),

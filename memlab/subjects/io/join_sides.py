@@ -27,7 +27,7 @@ class Side:
         self.times = _corrections_of(events) if events is not None else _last_changed(rows)
 
     def after(self, id: int) -> int | None:
-        """Return the id of the edit that replaced a memory, or None if none did."""
+        """Return the id of the edit that replaced a memory, or None without an edit."""
         row = self.rows[id]
         by = row["superseded_by"]
         edit = self.rows.get(int(by)) if row["status"] == "superseded" and by is not None else None
@@ -38,7 +38,7 @@ class Side:
         )
 
     def chain(self, id: int) -> list[int]:
-        """Return the ids of a memory and of the edits that replaced it, oldest first."""
+        """Return the ids of a memory and of all edits that replaced it, oldest first."""
         chain = [id]
         while (edit := self.after(chain[-1])) is not None and edit not in chain:
             chain.append(edit)

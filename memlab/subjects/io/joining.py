@@ -44,7 +44,7 @@ def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
 
 
 def _read_other(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
-    """Return the content of the other lab, and a reader of its journal or None."""
+    """Return the content of the other lab, and a reader of its journal if it has one."""
     from memlab.io.formats import (
         EXPORTS,
         build_bundle,

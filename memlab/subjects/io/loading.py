@@ -338,7 +338,7 @@ class _Loading:
                 self._remember(places, rows, notes)
 
     def _is_valid(self, line: int, row: dict[str, Any], notes: Notes) -> bool:
-        """Return whether a row can be stored, and add the reason to ``notes`` if it cannot."""
+        """Return whether a row can be stored; add the reason to ``notes`` otherwise."""
         try:
             columns = validate_columns(
                 rows_to_columns([row]), now=0, open_words=self._core.open_words

@@ -273,7 +273,7 @@ def _read_bundle(core: Core, projects: list[str | None] | None) -> Bundle:
 
 
 def _redact_notes(bundle: Bundle) -> tuple[Bundle, int]:
-    """Return a bundle with the secrets in its notes redacted, and their number.
+    """Return a bundle with redacted notes, and the number of redacted secrets.
 
     Notes are fields such as the summary. Texts are screened when the target stores them. Notes may contain secrets of
     kinds that the gate did not know when they were stored.

@@ -210,7 +210,7 @@ def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
 
 
 def _sound_head(folder: Path) -> Head | None:
-    """Return the last event of a journal, or None if a row of the journal is damaged.
+    """Return the last event of a journal, or None for a damaged journal.
 
     Raises NewerLab for a journal of a later memlab, which is not damaged. An older backup must not replace it.
     """

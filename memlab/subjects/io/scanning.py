@@ -44,7 +44,7 @@ def scan_edges(core: Core) -> pl.LazyFrame:
 def _lazy(
     read: Callable[[list[str] | None], pl.DataFrame], schema: Callable[[], pl.Schema]
 ) -> pl.LazyFrame:
-    """Return a lazy frame that reads the selected columns by calling ``read``."""
+    """Return a lazy frame that calls ``read`` to read the selected columns."""
 
     def source(
         with_columns: list[str] | None,

@@ -269,7 +269,7 @@ def literals(policy: Policy) -> tuple[NumericLiteral, ...]:
 
 
 def _enclosing_call(parents: tuple[Form, ...]) -> Form | None:
-    """Return the innermost call that contains a form, or None."""
+    """Return the innermost call that contains a form, or None outside calls."""
     return next((p for p in reversed(parents) if p.kind == "call" and p.head), None)
 
 
@@ -402,7 +402,7 @@ def _check_origin(policy: Policy, span: Span, source: str, what: str) -> None:
 
 
 def _structural(form: Form, path: Path, call: Form | None, replaceable: bool) -> str:
-    """Return the reason not to tune a number, such as "an exponent", or ""."""
+    """Return the reason not to tune a number, such as "an exponent", or "" if tunable."""
     head = "" if call is None else ALIASES.get(call.head, call.head)
     if head == "param":
         return "a piece of a parameter"

@@ -121,7 +121,7 @@ def show_policy(policy: Policy) -> object:
 
 
 def read_tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield the tokens of a text, each with its token class or ""."""
+    """Yield the tokens of a text and their token classes, "" for other tokens."""
     for match in _TOKEN.finditer(source):
         kind, text = match.lastgroup or "", match.group()
         if kind == "name":

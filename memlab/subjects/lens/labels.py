@@ -94,7 +94,7 @@ def _label_forms(source: str, body: Form) -> dict[tuple[int, int], Label]:
 
 
 def _find_form(source: str, forms: list[Form], comment: _Comment) -> Form | None:
-    """Return the form that a comment describes, or None."""
+    """Return the form that a comment describes, or None without such a form."""
     for form in forms:
         line = source.count("\n", 0, form.start)
         ends = source.count("\n", 0, form.stop)

@@ -81,7 +81,7 @@ def param_places(source: str) -> dict[str, list[tuple[int, int]]]:
 
 
 def draft_pack(pack: Pack, slot: str, policy: Policy, name: str) -> Pack:
-    """Return a pack with another policy in one slot, whose texts define every policy.
+    """Return a pack with another policy in one slot, and with texts that define all policies.
 
     Each changed policy is a text of its own, so that helpers of two policies may share a name.
     """

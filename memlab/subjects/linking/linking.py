@@ -107,7 +107,7 @@ class Comparing:
         return self._decide(PairedState(state, self._core.pack, self._core.store.clock()), rows)
 
     def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
-        """Return the closeness of the retrievable memory nearest to a text, or None.
+        """Return the closeness of the retrievable memory nearest to a text, if there is one.
 
         `project` and `viewer` limit the memories. Turns do not count, because an utterance is not
         yet a memory of what it states.
@@ -236,7 +236,7 @@ class Linker(Background):
 
     @property
     def error(self) -> MemlabError | None:
-        """The error that stopped background linking, or None."""
+        """The error that stopped background linking, or None if linking did not stop."""
         return self._error
 
     def _step(self) -> float | None:

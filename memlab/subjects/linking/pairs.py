@@ -178,7 +178,7 @@ class Pairs:
         ]
 
     def _read_apart(self) -> list[bool]:
-        """Return whether both memories of a pair were extracted and one of them is a fact."""
+        """Return whether both memories of a pair were extracted and at least one is a fact."""
         extracted = self.new.extracted[self.first] & self.old.extracted[self.second]
         if not extracted.any():
             return [False] * len(self)

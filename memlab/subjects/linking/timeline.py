@@ -107,7 +107,7 @@ class Timeline:
         return None
 
     def _cut(self, other: int, at: int, by: int) -> int | None:
-        """End a fact at a time, and return the next time at which it was restated, or None."""
+        """End a fact at a time, and return the next time at which the fact was restated."""
         line = self.line(other)
         for position, (start, stop) in enumerate(line.segments):
             if start <= at < stop:

@@ -135,7 +135,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _entry(line: str) -> str | None:
-    """Return the whole sentences of a list item that fit a rule's length, or None."""
+    """Return the sentences of a list item that fit the maximum length, if any."""
     if not (bullet := _BULLET.match(line)):
         return None
     words = bullet[1].strip()
@@ -235,7 +235,7 @@ def jsonc(text: str) -> Any:
 
 
 def _table(value: Any) -> dict[str, Any]:
-    """Return ``value`` if it is a dict, otherwise an empty dict."""
+    """Return ``value`` for a dict, or an empty dict for other values."""
     return value if isinstance(value, dict) else {}
 
 

@@ -251,7 +251,7 @@ def _index_subjects(modules: Mapping[str, Sequence[str]]) -> dict[str, set[str]]
 
 
 def _by_first_word(key: Key, module_of_key: Mapping[Key, str]) -> str | None:
-    """Return the module that the first word of a compound name identifies, or None.
+    """Return the module that a compound name's first word identifies, if there is one.
 
     AuthGuard belongs to the module auth.
     """
@@ -323,7 +323,7 @@ class ModuleWords:
         return np.array(sorted(matching), dtype=np.int64)
 
     def _module_of(self, path: str) -> str | None:
-        """Return the module to which a path in a memory belongs, or None."""
+        """Return the module to which a path in a memory belongs, or None without a module."""
         plain = plain_path(path)
         return self._owner.get(plain) or self._nearest(plain)
 

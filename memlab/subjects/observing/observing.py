@@ -228,7 +228,7 @@ class Observing:
         )
 
     def _question_before(self, fields: Mapping[str, Any]) -> str | None:
-        """Return another speaker's question in the last turn, or None."""
+        """Return another speaker's question in the last turn, or None without a question."""
         # Only the very last message counts, because an answer follows its question directly.
         session = fields.get("session")
         if session is None:

@@ -292,7 +292,7 @@ class _Step:
         self._evidence = pl.DataFrame(schema=_EVIDENCE)
 
     def run(self) -> Adapted:
-        """Return the first change of three attempts: a rollback, a revert, new numbers."""
+        """Return the first change among three attempts: rollback, revert and new numbers."""
         self._check_cluster()
         few = self._judged < _MIN_JUDGED
         refused: list[InputError] = []

@@ -166,7 +166,7 @@ class PurgePlan:
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def for_viewer(self, viewer: str | None) -> PurgePlan:
-        """Return the purge plan for the recalls of one viewer, or for recalls without a viewer."""
+        """Return the purge plan for recalls of one viewer or for recalls without a viewer."""
         if viewer is None or not self.hidden:
             return self
         names, quotes = self.hidden.get(viewer, self.hidden[EVERYONE])

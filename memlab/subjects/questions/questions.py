@@ -415,7 +415,7 @@ class LabQuestions(Displayed):
 
 
 def read_asked(own: LabQuestions, source: object) -> list[dict[str, Any]]:
-    """Return the questions to score, by default those of the lab."""
+    """Return the questions to score, which are the lab's questions by default."""
     if source is None:
         source = own
     if isinstance(source, LabQuestions):

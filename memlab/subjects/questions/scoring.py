@@ -517,7 +517,7 @@ def _order_by(expression: pl.Expr, slate: Slate, memories: pl.DataFrame) -> list
 def _best_ranks(
     rankings: Sequence[Sequence[int]], evidence: Sequence[Collection[int]]
 ) -> list[int | None]:
-    """Return the best rank of a wanted memory for each question, or None."""
+    """Return the best rank of a wanted memory for each question, or None if not ranked."""
     return [
         next((rank for rank, id in enumerate(ranking, 1) if id in wanted), None)
         for ranking, wanted in zip(rankings, evidence, strict=True)

@@ -375,7 +375,7 @@ class Completed:
 
 
 def last_question(text: str) -> str | None:
-    """Return the question at the end of a message, or None.
+    """Return the question at the end of a message, or None without a question.
 
     Parameters
     ----------
@@ -403,7 +403,7 @@ def last_question(text: str) -> str | None:
 
 
 def complete_answer(question: str, answer: str) -> Completed | None:
-    """Return the statement that a question and its answer form together, or None.
+    """Return the statement of a question and its answer together, or None if unclear.
 
     Parameters
     ----------
@@ -595,7 +595,7 @@ _PREPOSITIONS = frozenset(("in", "at", "on", "for", "from", "with", "near"))
 
 
 def _statement_opening(words: list[str]) -> str | None:
-    """Return the words with which the answer to a question begins, or None."""
+    """Return the words that begin a question's answer, or None for other questions."""
     low = " ".join(words)
     for phrase, begins in lexicon()["answers"]["openings"].items():
         if low == phrase or low.startswith(phrase + " "):

@@ -364,7 +364,7 @@ class Claim:
 
     @cached_property
     def general(self) -> bool:
-        """Whether the subject is missing or a person, who can have many properties."""
+        """Whether the subject is a person, who can have many properties, or is missing."""
         return not self.subject or set(self.subject) <= _EVERYONE
 
 

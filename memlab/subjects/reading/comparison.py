@@ -541,7 +541,7 @@ def _is_same_topic(new: Claim, old: Claim, overlap: float) -> bool:
 def _find_slot_rule(
     new: Part, old: Part, short: bool, user_speaks: bool
 ) -> tuple[str, bool] | None:
-    """Return the slot rule by which two statements conflict, or None.
+    """Return the slot rule by which two statements conflict, or None without a conflict.
 
     The second value is whether the later statement reports a change.
     """
@@ -613,7 +613,7 @@ def _excludes_diet(new: str, old: str) -> bool:
 
 def _find_value_rule(new: Part, old: Part, short: bool) -> tuple[str, bool] | None:
     # Values of one kind conflict only in similar contexts. A word of change lowers the similarity that is required.
-    """Return the value rule by which two statements conflict, or None.
+    """Return the value rule by which two statements conflict, or None without a conflict.
 
     The second value is whether the later statement reports a change.
     """

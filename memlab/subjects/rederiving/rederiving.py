@@ -374,7 +374,7 @@ def _restate_fact(work: _Work, fact: Fact, old_fact: tuple[str, str, str], colum
 
 
 def _read_same_form(words: Wording, old_fact: tuple[str, str, str]) -> str | None:
-    """Return the new value if two sentences differ only in the value, or None.
+    """Return the new value if two sentences differ in nothing else, or None.
 
     Return None if the sentences differ elsewhere.
     """
@@ -400,7 +400,7 @@ def _is_value(text: str) -> bool:
 
 
 def _read_single_fact(text: str, subject: str, predicate: str) -> Fact | None:
-    """Return the one fact that a text states about a subject, or None if ambiguous.
+    """Return the one fact that a text states about a subject, or None for several facts.
 
     If there are several, those with the same predicate are preferred.
     """

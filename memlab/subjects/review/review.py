@@ -764,7 +764,7 @@ def _find_rule(event: Event | None, reason: str | None) -> str:
 
 
 def _find_relation(event: Event, successor: int, id: int) -> str | None:
-    """Return the relation besides "supersedes" that an event gave a pair, or None."""
+    """Return the relation of a pair in an event, apart from "supersedes"."""
     edges = event.body.get("edges")
     if not isinstance(edges, Mapping):
         return None
