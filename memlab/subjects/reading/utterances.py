@@ -125,7 +125,7 @@ def utterance(text: str, role: str = "user", *, answers_question: bool = False) 
 
 
 def kind_of(reasons: tuple[str, ...]) -> str | None:
-    """Return the kind of a memory made from an utterance, or None for the default kind."""
+    """Return the kind of memory that these reasons imply, or None if they imply no kind."""
     return next((kind for name, kind in _KINDS.items() if name in reasons), None)
 
 
