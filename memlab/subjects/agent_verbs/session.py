@@ -282,7 +282,7 @@ class SessionName(str):
 
     @classmethod
     def of(cls, name: str, opening: Callable[..., Session]) -> SessionName:
-        """Return a session name that calls ``opening`` to open a session."""
+        """Return a session name whose call runs ``opening`` to open a session."""
         session = cls(name)
         session._open = opening
         return session

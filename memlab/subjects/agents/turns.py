@@ -103,7 +103,7 @@ class Surfaced(Sequence[Hit], Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per hit: ``decision``, ``memory_id``, ``score``, ``text``, ``kind``."""
+        """A frame with one row per hit: decision, memory, score, text and kind."""
         return pl.DataFrame(
             {
                 "decision": [hit.decision for hit in self],

@@ -89,7 +89,7 @@ class Verified(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per memory: ``memory_id``, ``passed``."""
+        """A frame with one row per memory, which tells whether the memory passed."""
         ids = [*self.accepted, *self.rejected]
         passed = [True] * len(self.accepted) + [False] * len(self.rejected)
         return pl.DataFrame(

@@ -558,7 +558,7 @@ class LabCredits:
     @property
     @checked
     def frame(self) -> pl.DataFrame:
-        """The rewards in effect: their recall, memory, value, confidence and time."""
+        """A frame of the rewards in effect, each with recall, memory, confidence and time."""
         feedback = self._core.store.slates().feedback.collect()
         counted = feedback.filter(pl.col("source") == ATTRIBUTED)
         return counted.select("decision", "memory_id", "reward", "confidence", "at")

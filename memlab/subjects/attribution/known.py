@@ -247,7 +247,7 @@ class Credited(Projection):
         return answer in self._answers.get(decision, ())
 
     def fold(self, event: Event) -> None:
-        """Add the judgement or attributed reward of a feedback event."""
+        """Apply a feedback event: add its judgement or its attributed reward."""
         body = event.body
         decision = body.get("decision")
         if decision is None:
@@ -261,7 +261,7 @@ class Credited(Projection):
             _get_entry(self._answers, decision, set()).add(body["answer"])
 
     def dump(self) -> Any:
-        """Return the judgements, rewards and checksums of answers as plain values."""
+        """Return the judgements, rewards and checksums of answers for a snapshot."""
         return [
             [[decision, sorted(ids)] for decision, ids in self._stated.items()],
             [[decision, list(by_memory.items())] for decision, by_memory in self._rewards.items()],
@@ -307,11 +307,11 @@ class Calibrated(Projection):
         self._latest: dict[str, Calibration] = {}
 
     def of(self, policy: str) -> Calibration | None:
-        """Return the calibration of the policy with this hash, or None before one is stored."""
+        """Return the calibration of the policy with this hash, or None without a calibration."""
         return self._latest.get(policy)
 
     def fold(self, event: Event) -> None:
-        """Store the calibration of an event as the latest of its policy."""
+        """Apply an event: store its calibration as the latest for a policy."""
         self._latest[event.body["policy"]] = read_calibration(event.body)
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:

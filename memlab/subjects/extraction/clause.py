@@ -285,7 +285,7 @@ class ClauseWords:
         return None
 
     def is_something(self, index: int) -> bool:
-        """Return whether "is", after optional adverbs, and another word begin at an index."""
+        """Return whether "is" and another word follow at an index, after optional adverbs."""
         return any(
             self.lows[position] == "is" and position + 1 < len(self)
             for position in self.skip_adverbs(index)

@@ -259,7 +259,7 @@ class Learned(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per proposal; see ``Extracted.frame``."""
+        """A frame with one row per proposal; see ``Extracted.frame``."""
         return self.extracted.frame
 
     def __repr__(self) -> str:

@@ -337,7 +337,7 @@ class _Work:
         )
 
     def _explain(self, start: int, stop: int) -> str:
-        """Return a sentence that explains a failure, or the sentence on the later success."""
+        """Return a sentence that explains a failure, or a sentence after the later success."""
         sentences = [
             (number, sentence)
             for number in range(start, min(stop + 3, len(self.messages)))

@@ -509,7 +509,7 @@ def _read_new_fact(
     """Return the fact in a new row, or None if the row is not a fact."""
 
     def of(name: str) -> Any:
-        """Return a field of the new row, or the field's default."""
+        """Return a field of the new row, or the default of the field."""
         column = columns.get(name)
         value = None if column is None else column[position]
         return MEMORY[name].default if value is None and name in MEMORY else value

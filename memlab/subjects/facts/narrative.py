@@ -172,7 +172,7 @@ class Narrative(Displayed):
         return printable(f"<Narrative, {self.tokens} of {self.budget} tokens>\n{self.text}")
 
     def _display(self) -> object:
-        """Return the narrative's lines and a note about the budget."""
+        """Return the narrative's lines and a note about the token budget."""
         note = f"{self.tokens} of {self.budget} tokens" + (
             f", {self.left_out} left out" if self.left_out else ""
         )

@@ -139,7 +139,7 @@ class Mirror(Background):
         return self._worker.pause(seconds)
 
     def __len__(self) -> int:
-        """Return the number of memories in the folder."""
+        """Return the number of memories that the folder contains."""
         return len(self._files)
 
     def stop(self) -> None:

@@ -88,7 +88,7 @@ class Restored(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row: path, backup, event, replaced."""
+        """A frame with one row and the columns path, backup, event and replaced."""
         return pl.DataFrame(
             {
                 "path": [str(self.path)],

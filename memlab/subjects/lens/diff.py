@@ -256,7 +256,7 @@ class FormDiff(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per change, with place, kind, texts before and after, name and line."""
+        """A frame with one row per change: its place, kind, texts, name and line."""
         import polars as pl
 
         texts = dict.fromkeys(("place", "kind", "before", "after", "name"), pl.String)

@@ -357,7 +357,7 @@ class Why(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per term that differs between the items.
+        """A frame with one row per term that differs between the items.
 
         Columns: ``term``, ``a``, ``b``, ``difference``, ``branch``, ``features`` (a list),
         ``decides``, ``label``, ``group``.

@@ -290,7 +290,7 @@ class Tree(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per node of the tree.
+        """A frame with one row per node of the tree.
 
         The columns are ``depth``, ``role``, ``source``, ``value`` (false and true as 0 and 1, null for strings),
         ``shown`` (the value as text) and ``live``.

@@ -68,9 +68,9 @@ class Waiting(Projection):
         return bool(self._runs) and self._runs[0][0] <= int(body["upto"])
 
     def dump(self) -> Any:
-        """Return the ranges as plain values, for a snapshot."""
+        """Return the id ranges of waiting memories as plain values for a snapshot."""
         return self._runs
 
     def load(self, dumped: Any) -> None:
-        """Restore the ranges from the values of ``dump``."""
+        """Restore the id ranges of waiting memories from the result of ``dump``."""
         self._runs = [list(run) for run in dumped]

@@ -660,7 +660,7 @@ class ModuleMaps(Projection):
         self._words.pop(body["project"], None)
 
     def dump(self) -> Any:
-        """Return the maps as plain values for a snapshot."""
+        """Return the module maps as plain values for a snapshot."""
         # Names are stored as values instead of keys, because a purge rewrites values.
         return [
             {**stored, "described": [list(pair) for pair in stored["described"].items()]}
@@ -668,7 +668,7 @@ class ModuleMaps(Projection):
         ]
 
     def load(self, dumped: Any) -> None:
-        """Restore the maps from the result of ``dump``."""
+        """Restore the module maps from the result of ``dump``."""
         self._words = {}
         self._maps = {
             stored["project"]: {**stored, "described": dict(stored["described"])}

@@ -88,7 +88,7 @@ class Admission(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row with role, worth, threshold, admitted, confidence, reasons and text."""
+        """A frame with one row: the decision, its score, and the reasons for it."""
         return pl.DataFrame(
             {
                 "role": [self.role],

@@ -171,7 +171,7 @@ class Adapted(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row: slot, action, before, after, judged, gain, low, high, reason."""
+        """A frame with one row: the slot, the action, the evidence and the reason."""
         gain, low, high = self.gain or (None, None, None)
         return pl.DataFrame(
             {

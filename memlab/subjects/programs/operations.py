@@ -149,7 +149,7 @@ class Ran(Sequence[Step], Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per operation: step, line, operation, result, touched, source."""
+        """A frame with one row per operation, with its result and the touched memories."""
         return pl.DataFrame(
             [
                 (n, s.line, s.operation, s.result, s.touched, s.source)
@@ -239,7 +239,7 @@ class Proposal(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per operation: memory_id, line, operation, does, doc, source."""
+        """A frame with one row per operation, which describes the operation."""
         calls = self.program.calls if self.program is not None else ()
         return pl.DataFrame(
             [

@@ -51,7 +51,7 @@ class NameBearers:
     by_hand: set[str] = field(default_factory=set)
 
     def add(self, name: str, *, mine: bool, entity: bool, owner: int = ALL) -> None:
-        """Record a name that memories contain: purged memories if ``mine``, else others."""
+        """Record a name as a name of purged memories (``mine``) or of other memories."""
         (self.own if mine else self.others[owner]).add(name)
         if entity:
             (self.own_entities if mine else self.entities).add(name)

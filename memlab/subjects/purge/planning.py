@@ -280,7 +280,7 @@ def plan_purge(
 
 
 def _keys(names: Iterable[str]) -> set[str]:
-    """Return the entity keys of names."""
+    """Return the keys of entities with these names."""
     return set(map(_key, names))
 
 
@@ -329,7 +329,7 @@ def purge_change(state: State, rows: NDArray[np.int64], now: int) -> tuple[Chang
 
 
 def tombstones_of(state: State) -> Tombstones:
-    """Return the register with digests of purged texts, which imports compare."""
+    """Return the register of digests by which imports recognise purged texts."""
     return state.projection(Tombstones)
 
 

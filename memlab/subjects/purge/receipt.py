@@ -197,7 +197,7 @@ class Receipt:
         self.rows.append(("found", what, str(where), count, None, how))
 
     def frame(self) -> pl.DataFrame:
-        """Return the collected rows as a frame, ordered by step."""
+        """Return the collected rows as a frame, ordered by step of the purge."""
         steps = ("removed", "searched", "found")
         ordered = sorted(self.rows, key=lambda row: steps.index(row[0]))
         return pl.DataFrame(ordered, schema=_SCHEMA, orient="row")

@@ -167,7 +167,7 @@ def _recall(lab: Any, row: Mapping[str, Any], now: int, keep: bool) -> Hits:
 
 
 def _compute_terms(hits: Hits) -> tuple[float, ...]:
-    """Return the values that the terms of the fitted policy ``known`` have for a recall."""
+    """Return the values of one recall for the terms of the fitted policy ``known``."""
     slate = hits.slate
     scores = np.where(np.isfinite(slate.scores), slate.scores, np.nan)
     if not np.isfinite(scores).any():

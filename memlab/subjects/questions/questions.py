@@ -65,7 +65,7 @@ class LabQuestions(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per question, including proposed questions.
+        """A frame with one row per question, including proposed questions.
 
         ``wants`` has the ids of the memories, ``source`` is hand, frame, file, benchmark, feedback
         or rule.

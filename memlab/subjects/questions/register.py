@@ -77,7 +77,7 @@ class Labels(Projection):
         return number in self._rows
 
     def fold(self, event: Event) -> None:
-        """Add, accept or remove the questions of an event."""
+        """Apply an event: add, accept or remove its questions."""
         # A purge removes questions from the event, and their numbers must not be used again.
         self.last = event.body.get("last", self.last)
         for row in event.body.get("added", ()):
@@ -96,7 +96,7 @@ class Labels(Projection):
         return False if others else None
 
     def dump(self) -> Any:
-        """Return the questions and the last question number, or None before any question."""
+        """Return the questions and the last number, or None before the first question."""
         if not self.last:
             return None
         return {"last": self.last, "questions": [dict(row) for row in self._rows.values()]}

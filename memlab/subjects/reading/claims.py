@@ -364,7 +364,7 @@ class Claim:
 
     @cached_property
     def general(self) -> bool:
-        """Whether the subject is a person, who can have many properties, or is missing."""
+        """Whether the subject is missing or is a person; a person can have many properties."""
         return not self.subject or set(self.subject) <= _EVERYONE
 
 

@@ -379,7 +379,7 @@ class Upkeep(Displayed):
         )
 
     def __len__(self) -> int:
-        """Return the number of changes."""
+        """Return the number of changes of status and label."""
         return self.frame.height + self.pruned.height
 
     def __bool__(self) -> bool:

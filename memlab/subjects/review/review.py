@@ -155,7 +155,7 @@ class Quarantined(Displayed):
         return printable(f"<Quarantined: {', '.join(parts)}>")
 
     def _display(self) -> object:
-        """Return the summary and the frames for a notebook."""
+        """Return the summary and the frames of a quarantine for a notebook."""
         why = f" ({self.reason})" if self.reason else ""
         parts: list[object] = [f"{repr(self)[1:-1]}{why}", self.frame]
         titles = {
