@@ -430,7 +430,7 @@ class Adjacency:
         return seal
 
     def count(self, nodes: Ints) -> Ints:
-        """Return the number of edges incident to each node, including removed ones."""
+        """Return the number of edges incident to each node, including removed edges."""
         start, stop = self._span(nodes)
         count = stop - start
         for run in (self._run, self._tail):
@@ -460,7 +460,7 @@ class Adjacency:
         return IncidentEdges(merged >> _WORD, (merged & _LOW) >> 1, (merged & 1).astype(np.bool_))
 
     def _span(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return where each node's edges start and stop in the compressed edge index."""
+        """Return the start and stop of each node's edges in the compressed edge index."""
         base = self._base
         places = base.layout.positions_or_end(nodes)
         return base.offsets[places], base.offsets[np.minimum(places + 1, base.layout.size)]
@@ -665,7 +665,7 @@ def read_edges(source: str | Path | BinaryIO) -> StoredEdges:
 
 
 def _sections(header: _Header) -> Iterator[tuple[str, str, tuple[int, ...], int]]:
-    """Yield the name, type, shape and first byte of each array in the file."""
+    """Yield the name, type, shape and byte offset of each array in the file."""
     nodes = sum(header.layout)
     shapes = {name: (dtype, (*shape, header.room)) for name, (dtype, shape) in COLUMNS.items()}
     shapes |= {

@@ -148,7 +148,7 @@ class Policy(Displayed):
 
     @cached_property
     def meaning_hash(self) -> str:
-        """Merkle hash of the graph: equal for texts that compute the same operations."""
+        """Merkle hash of the graph, which is equal for texts that compute the same operations."""
         return digest(DIALECT, self.root.digest)
 
     @checked
@@ -412,7 +412,7 @@ class Policy(Displayed):
         aggregates: Mapping[str, float | None] | None = None,
         inherited: bool = False,
     ) -> Any:
-        """Explain the policy's value for one item by additive terms.
+        """Explain the policy's value for one item as additive terms.
 
         Parameters
         ----------

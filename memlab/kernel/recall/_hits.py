@@ -131,7 +131,7 @@ class ScoreExplanation(Displayed):
 
     @cached_property
     def parts(self) -> tuple[tuple[str, str, float], ...]:
-        """Group, label and value of each part of the score.
+        """The group, label and value of each part of the score.
 
         The largest group is first, and within a group the largest part. A term without a label is
         listed by its expression, in the group "" unless the policy names one.
@@ -271,7 +271,7 @@ class Hit(Displayed):
 
     @property
     def _span(self) -> tuple[int, int] | None:
-        """The start and end of the passage in the text, or None."""
+        """The start and end of the passage in the text, or None without a passage."""
         return best_span(
             self.text,
             passages_of(self.text),

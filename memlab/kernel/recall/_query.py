@@ -432,7 +432,7 @@ class QuestionFeatures:
         return total / np.maximum(count, 1.0)
 
     def session_lexical(self, contexts: NDArray[np.int32]) -> Scores:
-        """Return the BM25 score of each session; 0 for a code of -1."""
+        """Return the BM25 score of each session, or 0 for a code of -1."""
         sessions = self._lengths.sessions
         codes, columns = compact(contexts.astype(np.int64) + 1)
         scores = group_scores(

@@ -438,7 +438,7 @@ class Entities(Projection):
         return None if index is None else self.owners[index]
 
     def find_number(self, name: str) -> int | None:
-        """Return the number of the entity that a name now refers to, or None."""
+        """Return the number of the entity that a name now refers to, or None if unknown."""
         owner = self.find_owner(name)
         return None if owner is None else self.find_root(owner)
 
@@ -462,7 +462,7 @@ class Entities(Projection):
         return self.list_ancestors(number)[-1]
 
     def find_roots(self) -> NDArray[np.int64]:
-        """Return, for each entity by number, the entity that it is finally merged into."""
+        """Return the entity that each entity is finally merged into, by entity number."""
         roots = np.arange(len(self.entries), dtype=np.int64)
         for number in self._merged:
             roots[number] = self.find_root(number)

@@ -274,7 +274,7 @@ class State:
             self._set(event, np.asarray(part["ids"], dtype=np.int64) - 1, part["columns"])
 
     def _join(self, event: Event, part: dict[str, Any]) -> None:
-        """Add edges from memories to tags, clusters or entities, which have names."""
+        """Add edges from memories to named nodes: tags, clusters or entities."""
         source = np.asarray(part["source"], dtype=np.int64) - 1
         target = self.nodes.intern(part["kind"], part["target"])
         relation = np.full(len(source), self._relations(event, [part["relation"]])[0])
