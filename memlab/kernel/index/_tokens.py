@@ -356,7 +356,7 @@ class Written:
 
     @property
     def signs(self) -> NDArray[np.uint8]:
-        """A bit mask of what each text mentions, such as a time or a number, in the order of ``SAYS``."""
+        """A bit mask of what each text mentions, such as a time or a number; see ``SAYS``."""
         if self._pending:
             self._index_pending()
         return self._rows.column(0)

@@ -45,7 +45,7 @@ class Node:
 
     @property
     def digest(self) -> str:
-        """The meaning hash of the subgraph below this node: a Merkle hash of 64 hexadecimal digits."""
+        """The meaning hash of the subgraph below this node, in 64 hexadecimal digits."""
         return self._digest().hex()
 
     def _digest(self) -> bytes:

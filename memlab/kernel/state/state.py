@@ -239,7 +239,7 @@ class State:
 
     @property
     def sound_projections(self) -> dict[str, Projection]:
-        """The projections by name, without those that failed and were disabled."""
+        """The projections by name, excluding those disabled after a failure."""
         return {
             name: projection
             for name, projection in self.projections.items()
@@ -540,7 +540,7 @@ class State:
         return words
 
     def last_in_session(self, project: str | None, session: str) -> int | None:
-        """Return the id of the newest memory of a session, or None."""
+        """Return the id of the newest memory of a session, or None for an empty session."""
         return (
             self._sessions.last(self.contexts, self.contexts.code(f"{project or ''}\x1f{session}"))
             + 1
@@ -664,7 +664,7 @@ def _spread(values: Any, count: int) -> list[Any]:
 
 
 def first_name(column: str) -> str | None:
-    """Return the default string of a column of names, or None."""
+    """Return the default string of a column of names, or None without a default."""
     default = MEMORY[column].default
     return default if isinstance(default, str) else None
 

@@ -50,7 +50,7 @@ class Judgements:
     def feedback_many(
         self, rows: Iterable[Mapping[str, Any]] | pl.DataFrame
     ) -> tuple[Feedback, ...]:
-        """Log several judgements, all or none; see ``Lab.feedback``."""
+        """Log several judgements, or none if any judgement is invalid; see ``Lab.feedback``."""
         judgements = parse_judgements(rows, self._core.instant)
         if not judgements:
             return ()

@@ -225,7 +225,7 @@ def strengthen_pairs(
 
 
 def strengthen_coactivated(state: State, pack: Pack, rows: NDArray[np.int64]) -> Change:
-    """Return the changes of edges among ``rows`` (ascending) that were shown together.
+    """Return the changes of edges among the ascending ``rows`` that were shown together.
 
     The weight of an existing edge grows by the setting ``coactivation-gain``, to 1 at most, and its reinforcements by
     one. No edge is created. Edges of order (``next``) and of disagreement are not strengthened.

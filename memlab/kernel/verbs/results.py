@@ -568,7 +568,7 @@ class Remembered(Sequence[Memory], Displayed):
         return f"{text}{', to be linked' if self._waits else ''}>"
 
     def _counts(self) -> dict[str, int]:
-        """Return the numbers of merged, skipped and superseded memories, without zeros."""
+        """Return the numbers of merged, skipped and superseded memories, omitting zeros."""
         if self._linked is None:
             return {}
         counts = {word: self._linked.outcomes.count(word) for word in ("merged", "skipped")}
