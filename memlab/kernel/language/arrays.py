@@ -355,7 +355,7 @@ class ArrayProgram:
     def run(
         self, columns: Mapping[str, Column], order: npt.NDArray[Any] | None
     ) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
-        """Run the program on columns by name.
+        """Run the program on named columns.
 
         Names may have hyphens or underscores, and columns may be any sequences.
         """

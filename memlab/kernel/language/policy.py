@@ -148,7 +148,7 @@ class Policy(Displayed):
 
     @cached_property
     def meaning_hash(self) -> str:
-        """Merkle hash of the graph, which is equal for texts that compute the same operations."""
+        """Merkle hash of the graph, equal for texts with the same operations."""
         return digest(DIALECT, self.root.digest)
 
     @checked

@@ -259,7 +259,7 @@ class VersionLog:
 
     @property
     def pack(self) -> Pack:
-        """The active pack. Raises MissingExtension if a required extension is not registered."""
+        """The active pack. Raises MissingExtension if it needs a missing extension."""
         if not self._lives:
             raise InputError("No pack is active yet.")
         return self._lives[-1].pack

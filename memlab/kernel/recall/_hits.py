@@ -57,7 +57,7 @@ class Recalled(NamedTuple):
 
 
 def read_memories(state: State, ids: Sequence[int]) -> list[Recalled]:
-    """Return the fields of the memories ``ids`` that hits show.
+    """Return the fields of the memories ``ids`` that hits display.
 
     Reading column by column costs a fifth of reading whole memories.
     """

@@ -201,7 +201,7 @@ class Slate(Displayed):
 
     @cached_property
     def ranking(self) -> NDArray[np.int64]:
-        """The rank of each candidate, starting at 1: from ``ranks``, or by score and then id."""
+        """The 1-based rank of each candidate: from ``ranks``, or by score, then id."""
         if self.ranks is not None:
             return self.ranks
         ranks = np.empty(len(self.ids), dtype=np.int64)

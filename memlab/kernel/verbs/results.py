@@ -407,7 +407,7 @@ class Linked:
 
     @property
     def added(self) -> NDArray[np.bool_]:
-        """A mask of the new memories that are stored."""
+        """A mask of the rows that were stored as new memories."""
         return np.array([outcome == "added" for outcome in self.outcomes], dtype=np.bool_)
 
     @cached_property
