@@ -127,7 +127,7 @@ class Policy(Displayed):
 
     @cached_property
     def inherited(self) -> Policy | None:
-        """The policy that ``(inherited)`` stands for, or None if the policy does not inherit.
+        """The policy that ``(inherited)`` stands for, or None without inheritance.
 
         It has the parameter values of this policy. Its name is that of its pack and the slot, such as
         "memlab/recall-score".
