@@ -103,7 +103,10 @@ class Surfaced(Sequence[Hit], Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row per hit: decision, memory, score, text and kind."""
+        """A frame with one row per hit.
+
+        The columns are ``decision``, ``memory_id``, ``score``, ``text`` and ``kind``.
+        """
         return pl.DataFrame(
             {
                 "decision": [hit.decision for hit in self],

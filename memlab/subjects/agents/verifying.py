@@ -89,7 +89,10 @@ class Verified(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row per memory, which tells whether the memory passed."""
+        """A frame with one row per memory, which tells whether the memory passed.
+
+        The columns are ``memory_id`` and ``passed``.
+        """
         ids = [*self.accepted, *self.rejected]
         passed = [True] * len(self.accepted) + [False] * len(self.rejected)
         return pl.DataFrame(

@@ -558,7 +558,10 @@ class LabCredits:
     @property
     @checked
     def frame(self) -> pl.DataFrame:
-        """A frame of the rewards in effect, each with recall, memory, confidence and time."""
+        """A frame with one row per reward in effect.
+
+        The columns are ``decision``, ``memory_id``, ``reward``, ``confidence`` and ``at``.
+        """
         feedback = self._core.store.slates().feedback.collect()
         counted = feedback.filter(pl.col("source") == ATTRIBUTED)
         return counted.select("decision", "memory_id", "reward", "confidence", "at")

@@ -64,7 +64,10 @@ class Synced(Projection):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row per move: target, time and numbers of memories."""
+        """A frame with one row per move of memories.
+
+        The columns are ``target``, ``at``, ``memories``, ``added`` and ``left_out``.
+        """
         frame = pl.DataFrame(self._moves, schema=_SCHEMA)
         return frame.with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
 

@@ -256,7 +256,10 @@ class FormDiff(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row per change: its place, kind, texts, name and line."""
+        """A frame with one row per change.
+
+        The columns are ``place``, ``kind``, ``before``, ``after``, ``name`` and ``line``.
+        """
         import polars as pl
 
         texts = dict.fromkeys(("place", "kind", "before", "after", "name"), pl.String)

@@ -88,7 +88,11 @@ class Admission(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row: the decision, its score, and the reasons for it."""
+        """A frame with one row, which holds the decision and its reasons.
+
+        The columns are ``role``, ``worth``, ``threshold``, ``admitted``, ``confidence``,
+        ``reasons`` and ``text``.
+        """
         return pl.DataFrame(
             {
                 "role": [self.role],

@@ -171,7 +171,11 @@ class Adapted(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row: the slot, the action, the evidence and the reason."""
+        """A frame with one row, which holds the action and its evidence.
+
+        The columns are ``slot``, ``action``, ``before``, ``after``, ``judged``, ``gain``, ``low``,
+        ``high`` and ``reason``.
+        """
         gain, low, high = self.gain or (None, None, None)
         return pl.DataFrame(
             {

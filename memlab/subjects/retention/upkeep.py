@@ -379,7 +379,7 @@ class Upkeep(Displayed):
         )
 
     def __len__(self) -> int:
-        """Return the number of changes of status and label."""
+        """Return the number of changes, including pruned edges."""
         return self.frame.height + self.pruned.height
 
     def __bool__(self) -> bool:
