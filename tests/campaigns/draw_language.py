@@ -65,7 +65,8 @@ def list_sentences() -> Iterator[str]:
     for pattern in PAGES:
         for page in sorted(ROOT.glob(pattern)):
             prose = re.sub(
-                r"^```.*?^```$|<!--.*?-->|^ *\|[^\n]*$|^#[^\n]*$|^:::[^\n]*$|^ +options:[^\n]*$|^!\[|\]\([^)\n]*\.(?:png|svg|gif)\)",
+                r"^```.*?^```$|<!--.*?-->|^ *\|[^\n]*$|^#[^\n]*$|^:::[^\n]*$|^ +options:[^\n]*$|^!\["
+                r"|\]\([^)\n]*\.(?:png|svg|gif)\)",
                 "",
                 page.read_text(encoding="utf-8").partition("\n## References\n")[0],
                 flags=re.M | re.S,

@@ -71,7 +71,10 @@ policies may stand in any order in a file. A macro or helper of a text hides a m
 the language. The message of an error within an expansion gives the position of the call. Constants
 of a template can be tuned if the template writes them as `(param ...)`.""",
     ),
-    "Binding": ("let quote", "A bound value is computed only once, even if the body uses it several times."),
+    "Binding": (
+        "let quote",
+        "A bound value is computed only once, even if the body uses it several times.",
+    ),
     "Units": ("days weeks hours minutes", "Durations are numbers, in days."),
     "Slate aggregates": (
         "slate-min slate-max slate-mean slate-rank min-max",
