@@ -569,7 +569,7 @@ class AsyncLabUpkeep(_Live):
     ) -> dict[str, float]:
         """Set and return the numbers of days for which the lab keeps its log."""
     async def usage(self) -> Usage:
-        """Return the disk space of each part of the lab, in descending order."""
+        """Return the disk space of each part of the lab, in descending order of size."""
     async def schedule(
         self, *, every: timedelta | None = None, on_upkeep: OnUpkeep | None = None
     ) -> Schedule:

@@ -314,7 +314,7 @@ def _summary_columns(state: State, rows: Ints) -> dict[str, Any]:
     created = numbers["created"].values[rows]
 
     def number(name: str) -> NDArray[np.float64]:
-        """Return the members' values in a numeric column."""
+        """Return the values of a numeric column for the members of a group."""
         return numbers[name].values[rows]
 
     lists_in_common = {

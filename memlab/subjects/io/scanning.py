@@ -14,7 +14,7 @@ __all__ = ["scan_edges", "scan_memories"]
 
 
 def scan_memories(core: Core) -> pl.LazyFrame:
-    """Return the memories as a lazy frame, of which only needed columns are read."""
+    """Return a lazy frame of memories, which reads only the columns of its query."""
 
     def read(columns: list[str] | None) -> pl.DataFrame:
         with core.reading() as state:
@@ -27,7 +27,7 @@ def scan_memories(core: Core) -> pl.LazyFrame:
 
 
 def scan_edges(core: Core) -> pl.LazyFrame:
-    """Return the edges as a lazy frame, which is read when it is collected."""
+    """Return a lazy frame of edges, which reads the edges when it is collected."""
 
     def read(columns: list[str] | None) -> pl.DataFrame:
         with core.reading() as state:

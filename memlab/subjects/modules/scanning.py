@@ -259,7 +259,7 @@ class _ImportResolver:
                 return
 
     def _longest(self, base: str, parts: Sequence[str], minimum: int = 0) -> Iterator[str]:
-        """Yield the file or folder that the longest possible prefix of a dotted name names."""
+        """Yield the file or folder that matches the longest prefix of a dotted name."""
         for count in range(len(parts), minimum - 1, -1):
             if targets := list(self._resolve(_join_path(base, "/".join(parts[:count])))):
                 yield from targets

@@ -140,7 +140,7 @@ def _list(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> list
 
 
 def _is_dropped(field: Field, item: Any, gone: PurgePlan) -> bool:
-    """Return whether to drop an item, whose memory is purged or whose query is removed."""
+    """Return whether a purge drops an item because of its memory or its query."""
     if not field.names_memories or not isinstance(item, Mapping | list | tuple):
         return False
     parts = item.items() if isinstance(item, Mapping) else enumerate(item)

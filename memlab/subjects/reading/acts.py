@@ -403,7 +403,7 @@ def last_question(text: str) -> str | None:
 
 
 def complete_answer(question: str, answer: str) -> Completed | None:
-    """Return the statement of a question and its answer together, or None if unclear.
+    """Return the statement that a question and its answer form together, or None.
 
     Parameters
     ----------

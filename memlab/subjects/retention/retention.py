@@ -368,7 +368,7 @@ class LabUpkeep:
 
     @checked
     def usage(self) -> Usage:
-        """Return the disk space of each part of the lab, in descending order.
+        """Return the disk space of each part of the lab, in descending order of size.
 
         Returns
         -------
