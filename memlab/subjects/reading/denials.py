@@ -57,6 +57,8 @@ _STANDING = re.compile(r"\W*(?:never|always|do not|don't)\b", re.IGNORECASE)
 _SAME_ACT = 0.5
 # The words that a text and the statement that it ends must have in common.
 _COMMON = 2
+# A run of characters without a space that is longer than any value. A search in it would take time in its square.
+_RUN = re.compile(r"\S{121,}")
 # Words of which an end says nothing.
 _PRONOUNS = frozenset(("it", "that", "this", "they", "these", "those", "which", "what"))
 # Stems of subjects that most statements share.
@@ -67,6 +69,7 @@ _PERSONS = frozenset(("user", "team"))
 @lru_cache(maxsize=4096)
 def _denied_values(text: str) -> tuple[str, ...]:
     """Return the values that a text says are over."""
+    text = _RUN.sub(" ", text)
     matches = [match for pattern in (*_DENIED, _NOT) for match in pattern.finditer(text)]
     return tuple(
         dict.fromkeys(
@@ -147,6 +150,7 @@ def moves_or_sets(new: str, old: str) -> bool:
     >>> moves_or_sets("The docs moved to docs/new", "The tests live in tests/old")
     False
     """
+    new, old = (_RUN.sub(" ", text) for text in (new, old))
     for moved in _MOVED.finditer(new):
         name = moved["name"]
         if _NAMED.search(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", old):
