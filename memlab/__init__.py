@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from memlab.kernel.policies import SETTINGS as SETTINGS
     from memlab.kernel.policies import SLOTS as SLOTS
     from memlab.kernel.policies import Feature as Feature
+    from memlab.kernel.policies import Lineage as Lineage
     from memlab.kernel.policies import Pack as Pack
     from memlab.kernel.policies import Setting as Setting
     from memlab.kernel.policies import Slot as Slot
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from memlab.science.evaluation import plan as plan
     from memlab.science.evaluation import tune as tune
     from memlab.science.evaluation import verdict as verdict
+    from memlab.science.experiments import Experiment as Experiment
     from memlab.science.history import compare as compare
     from memlab.science.history import replay as replay
     from memlab.science.simulation import trial as trial
@@ -104,6 +106,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "AsyncLab": "io.aio",
     "DamageWarning": "errors",
+    "Experiment": "science.experiments",
     "Extension": "kernel.extension",
     "ExplorationWarning": "errors",
     "ExtensionError": "errors",
@@ -114,6 +117,7 @@ _WHERE = {
     "SETTINGS": "kernel.policies",
     "SLOTS": "kernel.policies",
     "Feature": "kernel.policies",
+    "Lineage": "kernel.policies",
     "Hit": "kernel.recall",
     "Hits": "kernel.recall",
     "InputError": "errors",

@@ -5,7 +5,9 @@ A hundred and twenty cases, seeded, and two thousand with ``pytest -m slow``; al
 ``tests/campaigns/fuzzing/examples.py`` has an example of it.
 """
 
+import asyncio
 import importlib.util
+import inspect
 
 import pytest
 
@@ -19,6 +21,7 @@ REFUSED = {
     "LabConsolidation.undo",
     "LabIndex.rebuild",
     "bench_lab",
+    "bench_wanted",
     "correct_evidence",
     "read_beam",
     "read_lmeb",
@@ -79,7 +82,9 @@ def test_the_examples_are_right():
             answer = call(**given)
             end = getattr(answer, "stop", None) or getattr(answer, "close", None)
             if callable(end):
-                end()
+                ended = end()
+                if inspect.isawaitable(ended):
+                    asyncio.run(ended)
         except memlab.MemlabError:
             refused.add(name)
         desk.close()

@@ -43,6 +43,7 @@ from memlab.kernel.language import (
     read_pack,
 )
 from memlab.kernel.policies._features import FEATURES
+from memlab.kernel.policies._lineage import Lineage
 from memlab.kernel.policies._settings import (
     SETTINGS,
     Setting,
@@ -105,6 +106,8 @@ class Pack(Displayed):
         Hash of all policies and settings and of the version of the language.
     known_for
         Hash of the ranking (the slots seed-score, spread, cut and recall-score) for which `known` was calibrated.
+    lineage
+        Packs that the pack was made from, and the operator. None if it was written by hand.
 
     Examples
     --------
@@ -121,6 +124,7 @@ class Pack(Displayed):
     sources: tuple[str, ...]
     hash: str
     known_for: str = ""
+    lineage: Lineage | None = field(default=None, compare=False)
     _fingerprints: dict[tuple[str, int], dict[str, str]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -164,7 +168,8 @@ class Pack(Displayed):
     def __reduce__(self) -> tuple[object, ...]:
         # A read-only mapping cannot be pickled.
         mappings = dict(self.policies), dict(self.settings)
-        return Pack, (self.name, self.doc, *mappings, self.sources, self.hash, self.known_for)
+        rest = self.sources, self.hash, self.known_for, self.lineage
+        return Pack, (self.name, self.doc, *mappings, *rest)
 
     @property
     def tells_known(self) -> bool:
@@ -173,7 +178,7 @@ class Pack(Displayed):
 
     @checked
     def differing(self, other: Pack) -> dict[str, Policy]:
-        """Return the policies that differ from another pack's, in the order in which to install them.
+        """Return the policies that differ from another pack's policies, in installation order.
 
         ``known`` comes first if it is not calibrated for this pack's ranking, so that it is not
         afterwards.
@@ -248,7 +253,7 @@ class Pack(Displayed):
         )
 
     def unit(self, slot: str) -> float:
-        """Return how many units of the slot's policy make one unit of the slot.
+        """Return the number of policy units in one unit of the slot.
 
         A policy in an older spelling may use another unit, such as milliseconds instead of days.
 
@@ -286,7 +291,7 @@ class Pack(Displayed):
 
     @property
     def policy_hashes(self) -> dict[str, str]:
-        """Hash of each policy, as recorded in slates and events.
+        """The hash of each policy, as recorded in slates and events.
 
         A slot that declares its default as text, as slots of extensions do, is omitted while it has the default.
         """
@@ -299,7 +304,7 @@ class Pack(Displayed):
 
     @property
     def selects(self) -> bool:
-        """True if the pack has a policy of its own in the slot ``select``."""
+        """True if the pack has its own policy in the slot ``select``."""
         return "select" in self.decided
 
     @checked
@@ -431,7 +436,7 @@ class Pack(Displayed):
 
 
 def _text_of_forms(source: object) -> Any:
-    """Return the text of a pack's Hy forms; a `Misfit` (error) for any other value."""
+    """Return the text of a pack's Hy forms, or a `Misfit` for any other value."""
     forms = policy_form_text(source)
     if isinstance(source, Policy) or (forms is not None and not forms.startswith("(pack ")):
         raise InputError(
@@ -766,7 +771,7 @@ def inherited_helpers(
 
 
 def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy]:
-    """Return the policies that a pack imports under another name, by that name."""
+    """Return the policies that a pack imports under another name, keyed by that name."""
     policies = {}
     for each in source.imports:
         for alias, slot in each.aliases.items():
@@ -832,7 +837,7 @@ def _compiled_default(slot: str, source: str | Path, signature: Signature) -> Po
 
 
 def _hash_ranking(policies: Mapping[str, Policy]) -> str:
-    """Return the hash of the policies that decide which candidates and scores ``known`` reads."""
+    """Return the hash of the policies that determine the inputs of the policy ``known``."""
     return _digest(" ".join(policies[slot].hash for slot in _READ_BY_KNOWN))
 
 
@@ -871,7 +876,7 @@ def _changed_settings(settings: Mapping[str, SettingValue]) -> dict[str, Setting
 
 
 def _owner_suffix(declared: Slot | Setting) -> str:
-    """Return " of OWNER" for an extension's slot or setting: a suffix of hashed text."""
+    """Return the suffix " of OWNER" for the hashed text of an extension's slot or setting."""
     return f" of {declared.owner}" if declared.owner else ""
 
 
@@ -891,7 +896,7 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{16} ([a-z][a-z0-9-]*) (\S+)")
 
 
 def needs_of_policy(slot: str, policy: Policy) -> dict[str, str]:
-    """Return the extensions that a policy of this slot needs, with their versions."""
+    """Return the extensions that a policy of the slot needs, with their versions."""
     owners = [FEATURES[name].owner for name in _features_of(policy) if name in FEATURES]
     return _versions([SLOTS[slot].owner, *owners])
 
@@ -939,7 +944,7 @@ def warn_of_versions(what: str, needs: Mapping[str, str] | None) -> None:
 
 
 def logged_owner(fingerprint: object) -> str | None:
-    """Return the extension that a feature's logged fingerprint names, or None."""
+    """Return the extension that a feature's logged fingerprint names, or None for memlab."""
     match = _FINGERPRINT.fullmatch(fingerprint) if isinstance(fingerprint, str) else None
     return None if match is None else f"{match[1]} {match[2]}"
 
@@ -1056,7 +1061,7 @@ class Challenge(Displayed):
 
 
 def error_share(number: int) -> float:
-    """Return the share of a lab's error that the comparison with this number may spend.
+    """Return the share of a lab's error budget that a comparison may spend, by number.
 
     The share of number k is 6 / (pi k)^2, so the shares of all numbers sum to 1.
 
