@@ -20,6 +20,7 @@ SEED = 20261122
 REFUSED = {
     "LabConsolidation.undo",
     "LabIndex.rebuild",
+    "Experiment.read",
     "bench_lab",
     "bench_wanted",
     "correct_evidence",
