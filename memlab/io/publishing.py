@@ -1,0 +1,380 @@
+"""Published packs: one file with a pack, its licence and the evidence for it.
+
+A file ``NAME.mempack`` has two lines. The first one states the format and the SHA-256 of the second, a JSON object with
+sorted keys: the texts of the pack, its hash, and cells of experiments with their rows. Equal contents give equal bytes.
+Reading decodes JSON of declared types within limits and compiles policies. No part of a file is executed, unpacked or
+used as a path. The checksum detects damage, and not a forger: `PublishedPack.check` computes the figures again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import polars as pl
+
+from memlab.errors import DatasetError, InputError, MemlabError, MissingExtension, NewerLab
+from memlab.io.formats.lines import decode_json
+from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.disk import open_regular, replacing, writing
+from memlab.kernel.base.display import Report, Table, format_rows
+from memlab.kernel.extension import extensions, load_installed
+from memlab.kernel.policies import (
+    Lineage,
+    Pack,
+    PolicyLike,
+    as_pack,
+    needs_of_pack,
+    pack_from_sources,
+)
+from memlab.kernel.privacy import refuse
+from memlab.kernel.version import __version__
+from memlab.science.cells import Cell, package_versions, read_cells
+
+__all__ = ["FORMAT", "PublishedPack", "publish_pack", "pull_pack"]
+
+FORMAT = 1
+"""Version of the file; a reader knows its own version and older ones."""
+
+_HEAD = re.compile(rb"mempack ([1-9][0-9]{0,8}) sha256:([0-9a-f]{64})\n")
+_MAX_BYTES = 64 << 20
+"""Maximum bytes of a file: rows of 500,000 questions. Nothing is compressed, so a file decodes to a few times its size."""
+
+_Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+_Word = Annotated[str, msgspec.Meta(max_length=200)]
+# A pack inherits from a few others; a chain of 32 takes a second to compile.
+_Sources = Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=32)]
+# Polars holds whole numbers of 64 bits.
+_Whole = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+
+
+class _Struct(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An object of a file, all of whose fields are declared."""
+
+
+class _Cell(_Struct):
+    """A `Cell` in a file, with its rows by column."""
+
+    hash: _Hash
+    inputs: dict[_Word, Any]
+    about: dict[_Word, Any]
+    results: dict[_Word, Any]
+    rows: dict[_Word, list[_Whole | float | str | bool | None]]
+
+
+class _Content(_Struct):
+    """The JSON object of a file."""
+
+    hash: _Hash
+    sources: _Sources
+    licence: _Word
+    lineage: Lineage | None
+    needs: dict[_Word, _Word]
+    versions: dict[_Word, _Word]
+    cells: tuple[_Cell, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class PublishedPack(Report):
+    """A pack from a published file, with its licence and evidence.
+
+    The pack is not installed anywhere. ``lab.challenge(published.pack)`` compares it with the active pack of a lab.
+
+    Attributes
+    ----------
+    pack
+        The pack, compiled from the texts of the file. Its ``lineage`` is that of the file.
+    licence
+        Licence that the publisher states, or "".
+    cells
+        Stored results of the pack, as ``memlab.Experiment`` writes them.
+    versions
+        Versions of memlab and of other packages that published the file, by name.
+    checksum
+        SHA-256 of the content of the file.
+
+    Examples
+    --------
+    >>> import memlab, tempfile
+    >>> path = memlab.publish_pack("companion", tempfile.mkdtemp() + "/companion.mempack", licence="MIT")
+    >>> published = memlab.pull_pack(path)
+    >>> published.pack.hash == memlab.load_pack("companion").hash, published.licence
+    (True, 'MIT')
+    """
+
+    pack: Pack
+    licence: str
+    cells: tuple[Cell, ...]
+    versions: Mapping[str, str]
+    checksum: str
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The figures of the evidence: a row for each cell and metric."""
+        return pl.DataFrame(list(_list_figures(self.cells)), schema=_FIGURES, orient="row")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the hash, origin and figures as JSON values.
+
+        Returns
+        -------
+        dict
+            The keys are ``pack``, ``hash``, ``licence``, ``lineage``, ``versions``, ``checksum`` and ``evidence``, which
+            has the rows of ``frame``.
+        """
+        return {
+            "pack": self.pack.name,
+            "hash": self.pack.hash,
+            "licence": self.licence,
+            "lineage": self.pack.lineage and asdict(self.pack.lineage),
+            "versions": dict(self.versions),
+            "checksum": self.checksum,
+            "evidence": self.frame.to_dicts(),
+        }
+
+    def _display(self) -> object:
+        lineage = self.pack.lineage
+        lines = [
+            f"{self.pack.name} [{self.pack.hash[:12]}]: {self.pack.doc}",
+            f"Licence: {self.licence or 'none stated'}. Published with memlab {self.versions.get('memlab', '?')}.",
+            None if lineage is None else repr(lineage).strip("<>"),
+        ]
+        heads, rows = format_rows(self.frame.to_dicts(), _COLUMNS)
+        note = "As the publisher states; published.check(DATA) computes them again."
+        return [*lines, Table("Evidence", heads, rows, notes=[note]) if rows else "No evidence."]
+
+
+@checked
+def publish_pack(
+    pack: PolicyLike,
+    path: str | Path,
+    *,
+    evidence: str | Path | Sequence[str | Path] = (),
+    licence: str = "",
+) -> Path:
+    """Write a pack, its licence and the evidence for it to one file.
+
+    Parameters
+    ----------
+    pack
+        The pack, in any form that ``lab.challenge`` takes.
+    path
+        The file to write, by convention ``NAME.mempack``. An existing file is replaced.
+    evidence
+        Folders of experiments, such as ``"runs"``. The cells of this pack, by its hash, are copied into the file.
+    licence
+        The licence of the pack, such as "MIT", at most 200 characters.
+
+    Returns
+    -------
+    Path
+        The path of the file. Equal arguments give equal bytes.
+
+    Raises
+    ------
+    InputError
+        If the pack was changed after it was read, or a folder has no cell of this pack.
+    PrivacyError
+        If a text of the pack or the licence contains a secret.
+    DatasetError
+        If a cell was changed after it was written.
+    LabError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import memlab, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> memlab.publish_pack("actr", folder + "/actr.mempack", licence="MIT").name
+    'actr.mempack'
+    """
+    loaded = as_pack(pack)
+    if pack_from_sources(loaded.sources).hash != loaded.hash:
+        raise InputError(
+            f"The pack {loaded.name} was changed after it was read, and only its text is published. Write the change in "
+            "its text."
+        )
+    for text in (*loaded.sources, licence):
+        refuse(text, f"text of the pack {loaded.name}")
+    folders = [evidence] if isinstance(evidence, str | Path) else evidence
+    cells: dict[str, Cell] = {}
+    for folder in folders:
+        stored = {cell.hash: cell for cell in read_cells(folder)}
+        own = {hash: cell for hash, cell in stored.items() if _pack_of(cell) == loaded.hash}
+        if not own:
+            raise InputError(
+                f"{folder} has {len(stored):,} cells and none of the pack {loaded.name} [{loaded.hash[:12]}]. Run an "
+                "experiment with this pack into the folder, or name another folder."
+            )
+        cells |= own
+    content = {
+        "hash": loaded.hash,
+        "sources": loaded.sources,
+        "licence": licence,
+        "lineage": loaded.lineage,
+        "needs": needs_of_pack(loaded),
+        "versions": package_versions(),
+        "cells": [_to_record(cell) for _, cell in sorted(cells.items())],
+    }
+    body = msgspec.json.encode(content, order="sorted")
+    data = b"mempack %d sha256:%b\n%b" % (FORMAT, _digest(body).encode(), body)
+    path = Path(path).expanduser()
+    _read(data, path.name)  # what cannot be pulled is not published
+    with writing(f"The published pack {path}"), replacing(path) as file:
+        file.write(data)
+    return path
+
+
+@checked
+def pull_pack(path: str | Path) -> PublishedPack:
+    """Read a published pack, and check its texts and evidence against the hashes in the file.
+
+    Nothing is installed, and nothing in the file is executed.
+
+    Parameters
+    ----------
+    path
+        The path of a file that `publish_pack` wrote.
+
+    Returns
+    -------
+    PublishedPack
+        The pack, its licence and its evidence.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read.
+    DatasetError
+        If the file was changed, is no published pack, or states another hash than its pack or a cell has.
+    MissingExtension
+        If the pack reads features, settings or slots of an extension that is not registered.
+    NewerLab
+        If a later version of memlab wrote the file.
+
+    Examples
+    --------
+    >>> import memlab, tempfile
+    >>> path = memlab.publish_pack("actr", tempfile.mkdtemp() + "/actr.mempack")
+    >>> published = memlab.pull_pack(path)
+    >>> memlab.open().challenge(published.pack).name
+    'actr'
+    """
+    path = Path(path).expanduser()
+    try:
+        with open_regular(path) as file:
+            data = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror}.") from None
+    return _read(data, path.name)
+
+
+def _read(data: bytes, name: str) -> PublishedPack:
+    """Decode and check the bytes of the file `name`."""
+    if len(data) > _MAX_BYTES:
+        raise DatasetError(
+            f"{name} has more than {_MAX_BYTES >> 20} MiB. Publish the pack with fewer cells of evidence."
+        )
+    head = _HEAD.match(data)
+    if head is None:
+        raise DatasetError(
+            f"{name} is not a published pack, or its first line was changed. Write one with memlab.publish_pack(...)."
+        )
+    number, checksum, body = int(head[1]), head[2].decode(), data[head.end() :]
+    if number > FORMAT:
+        raise NewerLab.of_format(f"The published pack {name}", number, FORMAT)
+    if _digest(body) != checksum:
+        raise DatasetError(
+            f"{name} was changed after it was published: its checksum differs. Get the file again from its publisher."
+        )
+    content: _Content = decode_json(body, name, 2, _Content)
+    load_installed()
+    missing = sorted(content.needs.keys() - extensions().keys())
+    if missing:
+        listed = ", ".join(f"{need} {content.needs[need]}" for need in missing)
+        raise MissingExtension(
+            f"The pack of {name} needs an extension that is not registered: {listed}. Install it or register it with "
+            "memlab.extend(...), then pull the pack again."
+        )
+    by = f"It was published with memlab {content.versions.get('memlab', '?')}; this is memlab {__version__}."
+    try:
+        pack = pack_from_sources(content.sources, file=name)
+    except MemlabError as error:
+        raise DatasetError(f"The pack of {name} does not compile here. {by} {error}") from error
+    if pack.hash != content.hash:
+        raise DatasetError(
+            f"The texts of {name} give a pack with the hash {pack.hash[:12]}, and the file states {content.hash[:12]}. "
+            f"{by} Ask the publisher for a file of this version."
+        )
+    return PublishedPack(
+        replace(pack, lineage=content.lineage),
+        content.licence,
+        tuple(_to_cell(record, pack, name) for record in content.cells),
+        content.versions,
+        checksum,
+    )
+
+
+def _pack_of(cell: Cell) -> object:
+    """Return the hash of the pack that a cell measured."""
+    return cell.inputs.get("pack")
+
+
+def _to_record(cell: Cell) -> dict[str, Any]:
+    """Return a cell as JSON values, without the text of its pack."""
+    about = {name: value for name, value in cell.about.items() if name != "text"}
+    rows = cell.rows.to_dict(as_series=False)
+    record = {"hash": cell.hash, "inputs": cell.inputs, "about": about, "results": cell.results}
+    encoded = msgspec.json.encode({**record, "rows": rows})
+    decoded: dict[str, Any] = msgspec.json.decode(encoded)
+    return decoded
+
+
+def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
+    """Return a cell of the file `name`, if it is one of the pack."""
+    try:
+        rows = pl.DataFrame(record.rows)
+        cell = Cell(record.inputs, record.about, record.results, rows)
+        if cell.hash != record.hash:
+            raise ValueError("its inputs have another hash")
+        if _pack_of(cell) != pack.hash:
+            raise ValueError("it measured another pack")
+    except (ValueError, TypeError, RecursionError, pl.exceptions.PolarsError) as error:
+        raise DatasetError(
+            f"The evidence {record.hash[:12]} of {name} is not valid: {error}. Ask the publisher for another file."
+        ) from None
+    return cell
+
+
+_FIGURES = {
+    "data": pl.String,
+    "cell": pl.String,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "rows": pl.Int64,
+}
+_COLUMNS = [
+    ("data", "{data}"),
+    ("metric", "{metric}"),
+    ("value", "{value:.4f}"),
+    ("interval", "[{low:.4f}, {high:.4f}]"),
+    ("rows", "{rows}"),
+]
+
+
+def _list_figures(cells: Sequence[Cell]) -> Iterator[tuple[Any, ...]]:
+    for cell in cells:
+        for metric, value in cell.results["metrics"].items():
+            yield "", cell.hash, metric, value, None, None, cell.rows.height
+
+
+def _digest(data: bytes) -> str:
+    """Return the SHA-256 of bytes."""
+    return hashlib.sha256(data).hexdigest()
