@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,14 +57,29 @@ class _Struct(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """An object of a file, all of whose fields are declared."""
 
 
+class _Data(_Struct):
+    """Name and digest of the data of a cell."""
+
+    name: _Word
+    sha256: _Word
+
+
+class _Figure(_Struct):
+    """Value of a metric, with its interval."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
 class _Cell(_Struct):
     """A `Cell` in a file, with its rows by column."""
 
     hash: _Hash
     inputs: dict[_Word, Any]
-    about: dict[_Word, Any]
-    results: dict[_Word, Any]
-    rows: dict[_Word, list[_Whole | float | str | bool | None]]
+    data: _Data
+    metrics: dict[_Word, _Figure]
+    rows: dict[_Word, list[_Whole | float | bool | str | tuple[str, ...] | None]]
 
 
 class _Content(_Struct):
@@ -77,6 +92,23 @@ class _Content(_Struct):
     needs: dict[_Word, _Word]
     versions: dict[_Word, _Word]
     cells: tuple[_Cell, ...]
+
+
+_FIGURES = {
+    **dict.fromkeys(("data", "sha256", "metric"), pl.String),
+    **dict.fromkeys(("value", "low", "high"), pl.Float64),
+    "questions": pl.Int64,
+    "cell": pl.String,
+}
+"""Columns of the figures of the evidence."""
+
+_COLUMNS = (
+    ("data", "{data}"),
+    ("metric", "{metric}"),
+    ("value", "{value:.4f}"),
+    ("95% interval", "[{low:.4f}, {high:.4f}]"),
+    ("questions", "{questions}"),
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,7 +148,19 @@ class PublishedPack(Report):
     @property
     def frame(self) -> pl.DataFrame:
         """The figures of the evidence: a row for each cell and metric."""
-        return pl.DataFrame(list(_list_figures(self.cells)), schema=_FIGURES, orient="row")
+        rows = [
+            {
+                "data": cell.about["data"]["name"],
+                "sha256": cell.about["data"]["sha256"],
+                "metric": metric,
+                **figure,
+                "questions": len(cell.rows),
+                "cell": cell.hash,
+            }
+            for cell in self.cells
+            for metric, figure in cell.results["metrics"].items()
+        ]
+        return pl.DataFrame(rows, schema=_FIGURES)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hash, origin and figures as JSON values.
@@ -205,7 +249,9 @@ def publish_pack(
     cells: dict[str, Cell] = {}
     for folder in folders:
         stored = {cell.hash: cell for cell in read_cells(folder)}
-        own = {hash: cell for hash, cell in stored.items() if _pack_of(cell) == loaded.hash}
+        own = {
+            hash: cell for hash, cell in stored.items() if cell.inputs.get("pack") == loaded.hash
+        }
         if not own:
             raise InputError(
                 f"{folder} has {len(stored):,} cells and none of the pack {loaded.name} [{loaded.hash[:12]}]. Run an "
@@ -320,59 +366,30 @@ def _read(data: bytes, name: str) -> PublishedPack:
     )
 
 
-def _pack_of(cell: Cell) -> object:
-    """Return the hash of the pack that a cell measured."""
-    return cell.inputs.get("pack")
-
-
-def _to_record(cell: Cell) -> dict[str, Any]:
-    """Return a cell as JSON values, without the text of its pack."""
-    about = {name: value for name, value in cell.about.items() if name != "text"}
+def _to_record(cell: Cell) -> _Cell:
+    """Return the part of a cell that is published: no text of the pack, and no time that a machine took."""
     rows = cell.rows.to_dict(as_series=False)
-    record = {"hash": cell.hash, "inputs": cell.inputs, "about": about, "results": cell.results}
-    encoded = msgspec.json.encode({**record, "rows": rows})
-    decoded: dict[str, Any] = msgspec.json.decode(encoded)
-    return decoded
+    record = {"hash": cell.hash, "inputs": cell.inputs, "rows": rows}
+    record |= {"data": cell.about["data"], "metrics": cell.results["metrics"]}
+    # A round trip, because NaN becomes null: equal records are equal files.
+    return msgspec.json.decode(msgspec.json.encode(record), type=_Cell)
 
 
 def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
-    """Return a cell of the file `name`, if it is one of the pack."""
+    """Return a cell of the file `name`, if it measured the pack and its figures are those of its rows."""
+    asdict = msgspec.to_builtins
+    about, results = {"data": asdict(record.data)}, {"metrics": asdict(record.metrics)}
     try:
-        rows = pl.DataFrame(record.rows)
-        cell = Cell(record.inputs, record.about, record.results, rows)
+        cell = Cell(record.inputs, about, results, pl.DataFrame(record.rows))
         if cell.hash != record.hash:
             raise ValueError("its inputs have another hash")
-        if _pack_of(cell) != pack.hash:
+        if cell.inputs.get("pack") != pack.hash:
             raise ValueError("it measured another pack")
     except (ValueError, TypeError, RecursionError, pl.exceptions.PolarsError) as error:
         raise DatasetError(
-            f"The evidence {record.hash[:12]} of {name} is not valid: {error}. Ask the publisher for another file."
+            f"The evidence {record.hash[:12]} of {name} is invalid: {error}. Ask the publisher for another file."
         ) from None
     return cell
-
-
-_FIGURES = {
-    "data": pl.String,
-    "cell": pl.String,
-    "metric": pl.String,
-    "value": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "rows": pl.Int64,
-}
-_COLUMNS = [
-    ("data", "{data}"),
-    ("metric", "{metric}"),
-    ("value", "{value:.4f}"),
-    ("interval", "[{low:.4f}, {high:.4f}]"),
-    ("rows", "{rows}"),
-]
-
-
-def _list_figures(cells: Sequence[Cell]) -> Iterator[tuple[Any, ...]]:
-    for cell in cells:
-        for metric, value in cell.results["metrics"].items():
-            yield "", cell.hash, metric, value, None, None, cell.rows.height
 
 
 def _digest(data: bytes) -> str:

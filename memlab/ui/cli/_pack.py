@@ -41,7 +41,11 @@ def publish(file: str, evidence: tuple[Path, ...], output: Path | None, licence:
     published = memlab.pull_pack(
         memlab.publish_pack(file, target, evidence=evidence, licence=licence)
     )
-    return {"file": str(target), **published.to_dict()}, [f"{target} is written", "", repr(published)]
+    return {"file": str(target), **published.to_dict()}, [
+        f"{target} is written",
+        "",
+        repr(published),
+    ]
 
 
 @command(pack)
