@@ -9,6 +9,7 @@ used as a path. The checksum detects damage, and not a forger: `PublishedPack.ch
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -34,6 +35,7 @@ from memlab.kernel.policies import (
 )
 from memlab.kernel.privacy import refuse
 from memlab.kernel.version import __version__
+from memlab.science.bench import summarise_rows
 from memlab.science.cells import Cell, package_versions, read_cells
 
 __all__ = ["FORMAT", "PublishedPack", "publish_pack", "pull_pack"]
@@ -385,11 +387,23 @@ def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
             raise ValueError("its inputs have another hash")
         if cell.inputs.get("pack") != pack.hash:
             raise ValueError("it measured another pack")
+        computed = summarise_rows(cell.rows, list(record.metrics))["metrics"]
+        for metric, stated in results["metrics"].items():
+            if not _are_close(stated, computed[metric]):
+                raise ValueError(f"its figures of {metric} are not those of its rows")
     except (ValueError, TypeError, RecursionError, pl.exceptions.PolarsError) as error:
         raise DatasetError(
             f"The evidence {record.hash[:12]} of {name} is invalid: {error}. Ask the publisher for another file."
         ) from None
     return cell
+
+
+def _are_close(stated: Mapping[str, float | None], computed: Mapping[str, float | None]) -> bool:
+    """Return whether two figures are equal up to the order in which another machine adds numbers."""
+    return all(
+        a is b or (a is not None and b is not None and math.isclose(a, b, abs_tol=1e-9))
+        for a, b in ((stated[end], computed[end]) for end in ("value", "low", "high"))
+    )
 
 
 def _digest(data: bytes) -> str:

@@ -146,6 +146,10 @@ class Desk:
         self.lab.feedback(self.hits[0], "success")
 
     @cached_property
+    def mempack(self) -> Path:
+        return memlab.publish_pack("actr", self.folder / "actr.mempack")
+
+    @cached_property
     def verified(self) -> int:
         """Return the number of an open gap."""
         return self.lab.agents.verify(self.lab.recall("who knows?"), []).gap or 0
@@ -418,6 +422,13 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "open": lambda d: (memlab.open, {"embedder": EMBEDDER}),
     "Lab": lambda d: (memlab.Lab, {"embedder": EMBEDDER}),
     "load": lambda d: (memlab.load, {"x": d.exported, "embedder": EMBEDDER, "progress": False}),
+    "publish_pack": lambda d: (
+        memlab.publish_pack,
+        {"pack": "actr", "path": d.folder / "a.mempack", "evidence": (), "licence": "MIT"},
+    ),
+    "pull_pack": lambda d: (memlab.pull_pack, {"path": d.mempack}),
+    "PublishedPack.check": lambda d: (memlab.pull_pack(d.mempack).check, {}),
+    "PublishedPack.to_dict": lambda d: (memlab.pull_pack(d.mempack).to_dict, {}),
     "load_pack": lambda d: (memlab.load_pack, {"spec": "memlab"}),
     "ManualClock": lambda d: (memlab.ManualClock, {"start": 0}),
     "ManualClock.advance": lambda d: (memlab.ManualClock(0).advance, {"days": 1}),
