@@ -130,8 +130,14 @@ def test_a_forged_hash_cell_or_figure_is_refused(tmp_path: Path, mine: Path) -> 
         memlab.pull_pack(
             forge(lambda content: content["cells"][0]["metrics"]["recall@5"].update(value=0.9))
         )
-    with pytest.raises(DatasetError, match="rows"):
+    with pytest.raises(DatasetError, match="is invalid"):
         memlab.pull_pack(forge(lambda content: content["cells"][0]["rows"].clear()))
+
+    def of_other_rows(content: Any) -> None:
+        content["cells"][0]["rows"]["recall@5"] = [1.0, 1.0]
+
+    with pytest.raises(DatasetError, match="figures of recall@5"):
+        memlab.pull_pack(forge(of_other_rows))
 
 
 def test_what_cannot_be_published_is_said_and_nothing_is_written(tmp_path: Path, mine: Path) -> None:

@@ -42,6 +42,7 @@ import polars as pl
 
 import memlab
 from memlab.errors import MemlabError
+from memlab.science.bench import summarise_rows
 from memlab.science.cells import Cell, write_cell
 from tests.campaigns.fuzzing.canaries import Canaries
 from tests.campaigns.hostile_files import MUTATIONS
@@ -164,10 +165,9 @@ def publish_valid(folder: Path) -> list[bytes]:
 
 def make_cell(pack: str, rows: pl.DataFrame) -> Cell:
     """Return a cell as an experiment writes it, with the mean of one metric."""
-    figure = {"value": rows["recall@5"].mean(), "low": None, "high": None}
-    inputs = {"pack": pack, "data": "0" * 64, "limit": 20, "versions": {"memlab": "0"}}
+    inputs = {"pack": pack, "data": "0" * 64, "size": rows.height, "versions": {"memlab": "0"}}
     about = {"pack": {"hash": pack}, "data": {"name": "made.json", "sha256": "0" * 64}}
-    return Cell(inputs, about, {"metrics": {"recall@5": figure}}, rows)
+    return Cell(inputs, about, summarise_rows(rows, ["recall@5"]), rows)
 
 
 # -- mutations of the content -----------------------------------------------------------------------------------------
@@ -441,7 +441,7 @@ class Puller:
             outcome = Outcome("refused", f"{type(error).__name__}: {error}")
         except BaseException as error:  # noqa: BLE001  whatever comes out is what is looked for
             outcome = Outcome("raw", f"{type(error).__name__}: {error}"[:300])
-        # the file itself, and the lab in memory
+        # the file itself, the lab in memory, and memlab's own annotations at the first call of a function
         allowed = (
             f"open ('{self.path}'",
             "sqlite3.connect (':memory:',)",
