@@ -11,9 +11,11 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import msgspec
@@ -21,7 +23,7 @@ import polars as pl
 
 from memlab.errors import DatasetError, InputError, MemlabError, MissingExtension, NewerLab
 from memlab.io.formats.lines import decode_json
-from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arguments import AsGiven, checked
 from memlab.kernel.base.disk import open_regular, replacing, writing
 from memlab.kernel.base.display import Report, Table, format_rows
 from memlab.kernel.extension import extensions, load_installed
@@ -35,8 +37,9 @@ from memlab.kernel.policies import (
 )
 from memlab.kernel.privacy import refuse
 from memlab.kernel.version import __version__
-from memlab.science.bench import summarise_rows
+from memlab.science.bench.parts import summarise_rows
 from memlab.science.cells import Cell, package_versions, read_cells
+from memlab.science.experiments import Experiment, digest_data
 
 __all__ = ["FORMAT", "PublishedPack", "publish_pack", "pull_pack"]
 
@@ -103,6 +106,18 @@ _FIGURES = {
     "cell": pl.String,
 }
 """Columns of the figures of the evidence."""
+
+_CHECKS = {
+    "data": pl.String,
+    "seed": pl.Int64,
+    "metric": pl.String,
+    "stated": pl.Float64,
+    "computed": pl.Float64,
+    "equal": pl.Boolean,
+    "differing": pl.Int64,
+    "inputs": pl.String,
+}
+"""Columns of a check of the evidence."""
 
 _COLUMNS = (
     ("data", "{data}"),
@@ -182,6 +197,79 @@ class PublishedPack(Report):
             "checksum": self.checksum,
             "evidence": self.frame.to_dicts(),
         }
+
+    @checked
+    def check(self, *data: str | Path, measure: Annotated[Any, AsGiven] = None) -> pl.DataFrame:
+        """Compute the figures of the evidence again, and compare them to the last digit.
+
+        Parameters
+        ----------
+        *data
+            Files, folders or labs of the evidence, in any place. They are recognised by their SHA-256.
+        measure
+            The function that the experiment measured with, for figures other than those of retrieval.
+
+        Returns
+        -------
+        DataFrame
+            A row for each cell on the data and metric. Columns:
+
+            - ``data``, ``seed`` and ``metric``
+            - ``stated`` and ``computed``: the values in the file and now
+            - ``equal``: whether values, intervals and all rows are equal
+            - ``differing``: number of questions whose value or ranking differs
+            - ``inputs``: versions and other inputs that differ from those of the publisher, or ""
+
+        Raises
+        ------
+        InputError
+            If data or the function are not those of any evidence.
+        DatasetError
+            If the data cannot be read.
+
+        Examples
+        --------
+        >>> import memlab, tempfile
+        >>> folder, data = tempfile.mkdtemp(), memlab.examples.CONVERSATION
+        >>> experiment = memlab.Experiment("words", "actr", data, folder=folder).run()
+        >>> path = memlab.publish_pack("actr", folder + "/actr.mempack", evidence=experiment.folder)
+        >>> memlab.pull_pack(path).check(data)["equal"].to_list()
+        [True, True]
+        """
+        rows: list[dict[str, Any]] = []
+        with TemporaryDirectory(prefix="memlab-") as folder:
+            for path in data:
+                value = Path(path).expanduser()
+                digest = digest_data(value)
+                cells = [
+                    cell
+                    for cell in self.cells
+                    if cell.inputs.get("data") == digest
+                    and (cell.inputs.get("measure") == "retrieval") == (measure is None)
+                    and cell.inputs.keys() >= {"metrics", "seed"}
+                ]
+                if not cells:
+                    listed = self.frame.select(
+                        pl.format("{} [{}]", "data", pl.col("sha256").str.head(12))
+                    )
+                    known = ", ".join(listed.to_series().unique(maintain_order=True)) or "none"
+                    raise InputError(
+                        f"The evidence has no figures that can be computed on {path} [{digest[:12]}]. It has figures of: "
+                        f"{known}. Pass one of these files, and measure= for figures of an experiment's own function."
+                    )
+                for cell in cells:
+                    experiment = Experiment(
+                        "check",
+                        self.pack,
+                        {"data": value},
+                        metrics=cell.inputs["metrics"],
+                        seeds=[cell.inputs["seed"]],
+                        folder=Path(folder, cell.hash),
+                        measure=measure,
+                    )
+                    (again,) = read_cells(experiment.run().folder)
+                    rows += _compare(cell, again)
+        return pl.DataFrame(rows, schema=_CHECKS)
 
     def _display(self) -> object:
         lineage = self.pack.lineage
@@ -372,9 +460,15 @@ def _to_record(cell: Cell) -> _Cell:
     """Return the part of a cell that is published: no text of the pack, and no time that a machine took."""
     rows = cell.rows.to_dict(as_series=False)
     record = {"hash": cell.hash, "inputs": cell.inputs, "rows": rows}
-    record |= {"data": cell.about["data"], "metrics": cell.results["metrics"]}
-    # A round trip, because NaN becomes null: equal records are equal files.
-    return msgspec.json.decode(msgspec.json.encode(record), type=_Cell)
+    try:
+        record |= {"data": cell.about["data"], "metrics": cell.results["metrics"]}
+        # A round trip, because NaN becomes null: equal records are equal files.
+        return msgspec.json.decode(msgspec.json.encode(record), type=_Cell)
+    except (KeyError, TypeError, msgspec.MsgspecError) as error:
+        raise DatasetError(
+            f"The cell {cell.hash[:12]} is no result of an experiment or benchmark ({error}), so it cannot be published. "
+            "Name the folder of one experiment."
+        ) from None
 
 
 def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
@@ -396,6 +490,42 @@ def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
             f"The evidence {record.hash[:12]} of {name} is invalid: {error}. Ask the publisher for another file."
         ) from None
     return cell
+
+
+def _compare(cell: Cell, again: Cell) -> Iterator[dict[str, Any]]:
+    """Yield a row of ``PublishedPack.check`` for each metric of a cell."""
+    stated, computed = _to_record(cell), _to_record(again)
+    before, now = _flatten(stated.inputs), _flatten(computed.inputs)
+    other = [
+        f"{name} {before.get(name)}, here {now.get(name)}"
+        for name in sorted(before.keys() | now.keys())
+        if before.get(name) != now.get(name)
+    ]
+    for metric, figure in stated.metrics.items():
+        names = [name for name in ("question", "ranking", metric) if name in stated.rows]
+        units = (
+            zip(*(record.rows.get(name, ()) for name in names), strict=False)
+            for record in (stated, computed)
+        )
+        differing = sum(a != b for a, b in zip_longest(*units))
+        result = computed.metrics[metric]
+        yield {
+            "data": stated.data.name,
+            "seed": before["seed"],
+            "metric": metric,
+            "stated": figure.value,
+            "computed": result.value,
+            "equal": figure == result and not differing,
+            "differing": differing,
+            "inputs": "; ".join(other),
+        }
+
+
+def _flatten(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return inputs with each version under its own name."""
+    versions = inputs.get("versions")
+    rest = {name: value for name, value in inputs.items() if name != "versions"}
+    return rest | (versions if isinstance(versions, dict) else {})
 
 
 def _are_close(stated: Mapping[str, float | None], computed: Mapping[str, float | None]) -> bool:
