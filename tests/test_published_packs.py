@@ -309,7 +309,7 @@ def test_a_missing_extension_is_named_with_its_version(tmp_path: Path) -> None:
     assert memlab.pull_pack(path).pack.name == "sized"
     forget_extension("sizes")
     with pytest.raises(
-        MissingExtension, match="needs an extension that is not registered: sizes 1.2"
+        MissingExtension, match=r"needs an extension that is not registered: sizes 1\.2"
     ):
         memlab.pull_pack(path)
     # a file that hides the need is refused, too

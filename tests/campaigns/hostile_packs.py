@@ -42,7 +42,7 @@ import polars as pl
 
 import memlab
 from memlab.errors import MemlabError
-from memlab.science.bench import summarise_rows
+from memlab.science.bench.parts import summarise_rows
 from memlab.science.cells import Cell, write_cell
 from tests.campaigns.fuzzing.canaries import Canaries
 from tests.campaigns.hostile_files import MUTATIONS
