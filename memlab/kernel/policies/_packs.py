@@ -253,7 +253,7 @@ class Pack(Displayed):
         )
 
     def unit(self, slot: str) -> float:
-        """Return how many units of the slot's policy make one unit of the slot.
+        """Return the number of policy units in one unit of the slot.
 
         A policy in an older spelling may use another unit, such as milliseconds instead of days.
 
@@ -436,7 +436,7 @@ class Pack(Displayed):
 
 
 def _text_of_forms(source: object) -> Any:
-    """Return the text of a pack's Hy forms; a `Misfit` (error) for any other value."""
+    """Return the text of a pack's Hy forms, or a `Misfit` for any other value."""
     forms = policy_form_text(source)
     if isinstance(source, Policy) or (forms is not None and not forms.startswith("(pack ")):
         raise InputError(
@@ -771,7 +771,7 @@ def inherited_helpers(
 
 
 def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy]:
-    """Return the policies that a pack imports under another name, by that name."""
+    """Return the policies that a pack imports under another name, keyed by that name."""
     policies = {}
     for each in source.imports:
         for alias, slot in each.aliases.items():
@@ -1061,7 +1061,7 @@ class Challenge(Displayed):
 
 
 def error_share(number: int) -> float:
-    """Return the share of a lab's error that the comparison with this number may spend.
+    """Return the share of a lab's error budget that a comparison may spend, by number.
 
     The share of number k is 6 / (pi k)^2, so the shares of all numbers sum to 1.
 

@@ -213,7 +213,7 @@ class _Live(NamedTuple):
 
     @property
     def decides(self) -> str:
-        """Hash that this memlab computes, or the logged hash if it cannot read the pack."""
+        """Hash of the pack as this version of memlab computes it; the logged hash if unreadable."""
         return self.hash if self.loaded is None else self.loaded.hash
 
     @property
@@ -225,7 +225,7 @@ class _Live(NamedTuple):
 
 
 def _observed_design(design: str, extra: int) -> str:
-    """Return the design that observes the same items.
+    """Return the design of the same name, or "extra" for a draft with extra items.
 
     A draft with extra items observes all items on which packs differ, as "extra" does.
     """
@@ -411,7 +411,7 @@ class VersionLog:
         self._seq = event.seq
 
     def _track_comparisons(self, event: Event, live: str) -> None:
-        """Record challengers and the numbers of comparisons; ``live`` is the hash before the event."""
+        """Record challengers and comparison numbers. ``live`` is the previous pack's hash."""
         body = event.body
         if event.kind == "challenge":
             opponent = body["pack"], body["hash"], _observed_design(body["design"], body["extra"])
@@ -744,7 +744,7 @@ class VersionLog:
         }
 
     def timeline(self, slot: str) -> pl.DataFrame:
-        """Return the active pack after each event and the slot's version in it.
+        """Return the active pack after each event, with the slot's version in that pack.
 
         Parameters
         ----------
@@ -792,7 +792,7 @@ class VersionLog:
         )
 
     def frame(self, slot: str | None = None) -> pl.DataFrame:
-        """Return the history of one slot or of all, oldest version first.
+        """Return the history of one slot or of all slots, oldest version first.
 
         Parameters
         ----------
