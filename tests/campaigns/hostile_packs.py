@@ -290,8 +290,8 @@ def _evidence(content: Any, dice: random.Random) -> Any:
         if dice.random() < 0.8
         else {f"c{n}": [] for n in range(5_000)}
     )
-    data = {"name": dice.choice(STRINGS), "sha256": dice.choice(STRINGS)}
-    cell = {"hash": "0" * 64, "inputs": inputs, "data": data, "metrics": metrics, "rows": rows}
+    cell = {"hash": "0" * 64, "inputs": inputs, "metrics": metrics, "rows": rows}
+    cell |= {"data": dice.choice(STRINGS), "sha256": dice.choice(STRINGS)}
     with contextlib.suppress(ValueError):
         cell["hash"] = Cell(inputs, {}, {}, pl.DataFrame()).hash
     content["cells"] = [cell] * dice.choice([1, 1, 1, 200])

@@ -168,7 +168,7 @@ def bench_conversations(
     if store is not None:
         about = {"name": dataset, "sha256": sha256}
         turns = [(source.name, source.end, source.rows()) for source in sources]
-        stored = Path(store), _describe(plan, turns, embedder), about
+        stored = Path(store), _shared_inputs(plan, turns, embedder), about
     systems = _measure_packs(
         plan, chosen, partial(open_filled, sources, embedder), limit, progress, executor, stored
     )
@@ -288,7 +288,7 @@ def bench_lab(
                 state = digest_lab(source)
                 stored = (
                     Path(store),
-                    _describe(plan, state, embedder),
+                    _shared_inputs(plan, state, embedder),
                     {"name": path.name, "sha256": state},
                 )
             copy_journal(journal, copy := Path(folder) / "lab")
@@ -307,14 +307,16 @@ def bench_lab(
 class _UnderPack:
     """An open lab whose recalls use another pack and are not logged."""
 
-    def __init__(self, lab: Lab, pack: Pack) -> None:
-        self._lab, self._pack = lab, pack
+    def __init__(self, lab: Lab, pack: Pack, *, owned: bool = False) -> None:
+        self._lab, self._pack, self._owned = lab, pack, owned
 
     def __enter__(self) -> _UnderPack:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Leave the lab open, because it belongs to the caller."""
+        """Leave the lab open if it belongs to the caller."""
+        if self._owned:
+            self._lab.close()
 
     def recall(self, query: str, *, log: bool, **options: Any) -> Hits:
         """Recall under the pack. ``log`` is ignored, because a user's lab must not change."""
@@ -333,6 +335,13 @@ def open_filled(
 def open_again(lab: Lab, pack: Pack, folder: Path) -> tuple[_UnderPack, None]:
     """Use the user's open lab under a pack."""
     return _UnderPack(lab, pack), None
+
+
+def open_folder(
+    path: Path, embedder: EmbedderSpec, pack: Pack, folder: Path
+) -> tuple[_UnderPack, None]:
+    """Use the lab of a folder under a pack, without a copy: recalls are not logged."""
+    return _UnderPack(open_lab(path, read_only=True, embedder=embedder), pack, owned=True), None
 
 
 def _open_copy(
@@ -384,12 +393,18 @@ def describe_pack(pack: Pack) -> dict[str, Any]:
     return {"name": pack.name, "hash": pack.hash, "text": pack.sources[0], "parents": parents}
 
 
-def _describe(plan: Plan, data: object, embedder: EmbedderSpec) -> dict[str, Any]:
+def _shared_inputs(plan: Plan, data: object, embedder: EmbedderSpec) -> dict[str, Any]:
     """Return the inputs of a benchmark that all of its packs share."""
     return {
         "measure": "bench",
         "data": hash_inputs(
-            [data, [(*question[:-1], [*map(sorted, question[-1])]) for question in map(astuple, plan.questions)]]
+            [
+                data,
+                [
+                    (*question[:-1], [*map(sorted, question[-1])])
+                    for question in map(astuple, plan.questions)
+                ],
+            ]
         ),
         "embedder": load_embedder(embedder).fingerprint,
         "versions": package_versions(),
