@@ -99,8 +99,7 @@ def test_equal_packs_and_evidence_give_equal_bytes(tmp_path: Path, mine: Path) -
 def test_one_changed_byte_is_refused_anywhere(tmp_path: Path) -> None:
     path = memlab.publish_pack("actr", tmp_path / "actr.mempack", licence="MIT")
     data = path.read_bytes()
-    step = 1 if len(data) < 2_000 else len(data) // 1_000
-    for position in [*range(100), *range(100, len(data), step), len(data) - 1]:
+    for position in [*range(90), *range(90, len(data), 150), len(data) - 1]:
         changed = bytearray(data)
         changed[position] ^= 1 << position % 8
         path.write_bytes(changed)
@@ -308,9 +307,7 @@ def test_a_missing_extension_is_named_with_its_version(tmp_path: Path) -> None:
     path = memlab.publish_pack(text, tmp_path / "sized.mempack")
     assert memlab.pull_pack(path).pack.name == "sized"
     forget_extension("sizes")
-    with pytest.raises(
-        MissingExtension, match=r"needs an extension that is not registered: sizes 1\.2"
-    ):
+    with pytest.raises(MissingExtension, match=r"needs an extension: sizes 1\.2 is not registered"):
         memlab.pull_pack(path)
     # a file that hides the need is refused, too
     with pytest.raises(DatasetError, match="does not compile here"):
@@ -372,12 +369,12 @@ def test_a_pack_whose_figures_differ_does_not_challenge(
         assert lab.policies.challenges == ()
 
 
-@pytest.mark.parametrize(("cases", "seed"), [(60, 1), pytest.param(600, 2, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("cases", "seed"), [(38, 1), pytest.param(600, 2, marks=pytest.mark.long)])
 def test_hostile_packs_are_read_or_refused_and_nothing_is_executed(
     cases: int, seed: int, tmp_path: Path
 ) -> None:
-    puller = hostile.Puller(tmp_path)
-    valid = hostile.publish_valid(tmp_path / "valid")
+    valid = hostile.publish_valid(tmp_path / "valid", packs=3 if cases < 100 else 13)
+    puller = hostile.Puller(tmp_path, valid[2])
     outcomes = [
         (name, puller.pull(data)) for name, data in hostile.hostile_packs(valid, cases, seed)
     ]

@@ -26,7 +26,7 @@ from memlab.io.formats.lines import decode_json
 from memlab.kernel.base.arguments import AsGiven, checked
 from memlab.kernel.base.disk import open_regular, replacing, writing
 from memlab.kernel.base.display import Report, Table, format_rows
-from memlab.kernel.extension import extensions, load_installed
+from memlab.kernel.extension import describe_missing, load_installed
 from memlab.kernel.policies import (
     POLICY_FORMAT,
     Lineage,
@@ -384,7 +384,7 @@ def pull_pack(path: str | Path) -> PublishedPack:
     DatasetError
         If the file was changed, is no published pack, or states another hash than its pack or a cell has.
     MissingExtension
-        If the pack reads features, settings or slots of an extension that is not registered.
+        If the pack reads features, settings or slots of an extension that is not registered in its version.
     NewerLab
         If a later version of memlab wrote the file.
 
@@ -425,11 +425,9 @@ def _read(data: bytes, name: str) -> PublishedPack:
         )
     content: _Content = decode_json(body, name, 2, _Content)
     load_installed()
-    missing = sorted(content.needs.keys() - extensions().keys())
-    if missing:
-        listed = ", ".join(f"{need} {content.needs[need]}" for need in missing)
+    if faults := describe_missing(content.needs):
         raise MissingExtension(
-            f"The pack of {name} needs an extension that is not registered: {listed}. Install it or register it with "
+            f"The pack of {name} needs an extension: {'; '.join(faults)}. Install it or register it with "
             "memlab.extend(...), then pull the pack again."
         )
     by = f"It was published with memlab {content.versions.get('memlab', '?')}; this is memlab {__version__}."

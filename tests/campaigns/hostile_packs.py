@@ -137,12 +137,12 @@ def seal(body: bytes, head: bytes = b"mempack 1 sha256:") -> bytes:
     return head + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
-def publish_valid(folder: Path) -> list[bytes]:
+def publish_valid(folder: Path, packs: int = 13) -> list[bytes]:
     """Return the bytes of published packs, with cells of 5 and 50 questions."""
     folder.mkdir(exist_ok=True)
     dice = random.Random(0)
     files = []
-    for number, name in enumerate(memlab.packs()):
+    for number, name in enumerate(memlab.packs()[:packs]):
         pack = memlab.load_pack(name)
         runs = folder / f"runs-{name}"
         for size in (5, 50)[: number % 3]:
@@ -290,6 +290,15 @@ def _evidence(content: Any, dice: random.Random) -> Any:
         if dice.random() < 0.8
         else {f"c{n}": [] for n in range(5_000)}
     )
+    if dice.random() < 0.5:
+        # figures that agree with their rows
+        numbers = [
+            dice.choice([n for n in NUMBERS if n is None or abs(n) < 2**63]) for _ in range(3)
+        ]
+        rows = {"cluster": ["a", "b", dice.choice(STRINGS)], "question": [1, 2, 3], "a": numbers}
+        frame = pl.DataFrame(rows | {"a": pl.Series(numbers, dtype=pl.Float64, strict=False)})
+        metrics = summarise_rows(frame, ["a"])["metrics"]
+        inputs = {"pack": content["hash"], "data": "0" * 64}
     cell = {"hash": "0" * 64, "inputs": inputs, "metrics": metrics, "rows": rows}
     cell |= {"data": dice.choice(STRINGS), "sha256": dice.choice(STRINGS)}
     with contextlib.suppress(ValueError):
@@ -402,12 +411,12 @@ class Outcome(NamedTuple):
 class Puller:
     """Pulls files within an audit hook, and lets their packs challenge the active pack of a lab."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, valid: bytes) -> None:
         self.path = folder / "hostile.mempack"
         self._canaries = Canaries(folder)
         # Whatever is imported or compiled at the first call is so now, and not when a hostile file is read.
         for _ in range(2):
-            self.path.write_bytes(publish_valid(folder / "warm")[2])
+            self.path.write_bytes(valid)
             self._pull()
 
     def _pull(self) -> str:
@@ -462,9 +471,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        puller = Puller(Path(folder))
-        counts: Counter[tuple[str, str]] = Counter()
         valid = publish_valid(Path(folder) / "valid")
+        puller = Puller(Path(folder), valid[2])
+        counts: Counter[tuple[str, str]] = Counter()
         for name, data in hostile_packs(valid, arguments.cases, arguments.seed):
             outcome = puller.pull(data)
             counts[name, outcome.kind] += 1
