@@ -363,7 +363,7 @@ def publish_pack(
 
 @checked
 def pull_pack(path: str | Path) -> PublishedPack:
-    """Read a published pack, and check its texts and evidence against the hashes in the file.
+    """Read a published pack, and check its texts and evidence against their hashes.
 
     Nothing is installed, and nothing in the file is executed.
 

@@ -4,10 +4,10 @@
     python -m tests.campaigns.hostile_packs --cases 300 --seed 3
 
 Valid files are published packs of memlab with evidence. Some mutations change bytes of the file, so that the checksum
-refuses them. Others change the content and seal it again with a correct checksum, as a forger would: policies with hostile
-forms, texts nested 100,000 deep, huge numbers, wrong hashes, cells of other packs, control characters. Each file is pulled,
-printed, shown as HTML and JSON, and its pack challenges the active one of a lab, within an audit hook that hears what
-the process opens, imports, compiles or executes.
+refuses them. Others change the content and seal it again with a correct checksum, as a forger would. They write hostile
+forms into policies, and nest texts 100,000 deep. They state huge numbers, wrong hashes, cells of other packs and control
+characters. Each file is pulled, and shown as text, HTML and JSON. Then its pack challenges the active one of a lab. An audit
+hook hears what the process opens, imports, compiles or executes meanwhile.
 
     read      the pack was pulled and is a challenger
     refused   an error of memlab
@@ -261,7 +261,7 @@ def _hash(content: Any, dice: random.Random) -> Any:
 def _evidence(content: Any, dice: random.Random) -> Any:
     """Forge cells of the pack whose hash is right."""
     column = dice.choice(
-        [[1] * 50_000, [dice.choice(NUMBERS)] * 3, [1, "a"], [[1]], [{}], ["x" * 100_000], []]
+        [[1] * 5_000, [dice.choice(NUMBERS)] * 3, [1, "a"], [[1]], [{}], ["x" * 100_000], []]
     )
     inputs = dice.choice(
         [

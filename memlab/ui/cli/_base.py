@@ -671,8 +671,8 @@ def policy() -> None:
     """Check, compare, install and evaluate policies."""
 
 
-@main.group()
-def pack() -> None:
+@main.group(name="pack")
+def publishing() -> None:
     """Publish packs with their evidence, and pull published packs."""
 
 

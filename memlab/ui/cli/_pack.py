@@ -15,12 +15,12 @@ from memlab.ui.cli._base import (
     command,
     get_fields,
     open_existing,
-    pack,
+    publishing,
 )
 
 
 @command(
-    pack,
+    publishing,
     verb="memlab.io.publishing:publish_pack",
     options={"licence": 'Licence of the pack, such as "MIT".'},
 )
@@ -32,23 +32,18 @@ from memlab.ui.cli._base import (
 def publish(file: str, evidence: tuple[Path, ...], output: Path | None, licence: str) -> Report:
     """Write the pack FILE and its evidence to one file.
 
-    FILE is a pack's name or file. The file NAME.mempack contains the texts of the pack, its hash, parents and licence,
-    and from each folder the results that an experiment measured for this pack, with their rows.
+    FILE is a pack's name or file. NAME.mempack contains the texts of the pack, its hash, parents and licence. It also has
+    the results that experiments in the folders measured for this pack, with their rows.
 
     Example: memlab pack publish mine.hy --evidence runs --licence MIT
     """
     target = output or Path(file).with_suffix(".mempack").name
-    published = memlab.pull_pack(
-        memlab.publish_pack(file, target, evidence=evidence, licence=licence)
-    )
-    return {"file": str(target), **published.to_dict()}, [
-        f"{target} is written",
-        "",
-        repr(published),
-    ]
+    memlab.publish_pack(file, target, evidence=evidence, licence=licence)
+    written = memlab.pull_pack(target)
+    return {"file": str(target), **written.to_dict()}, f"{target} is written\n\n{written!r}"
 
 
-@command(pack)
+@command(publishing)
 @click.argument("file", type=LocalPath())
 @click.option("--lab", type=LocalPath(), help="Lab in which the pack challenges the active one.")
 @click.option("--reason", default="", help="Reason, for the history.")
