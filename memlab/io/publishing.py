@@ -48,6 +48,7 @@ __all__ = ["FORMAT", "PublishedPack", "publish_pack", "pull_pack"]
 FORMAT = 1
 """Version of the file; a reader knows its own version and older ones."""
 
+# The first line: every byte of it is checked, and that it ends before the content.
 _HEAD = re.compile(rb"mempack ([1-9][0-9]{0,8}) sha256:([0-9a-f]{64})\n")
 _MAX_BYTES = 16 << 20
 """Maximum bytes of a file: rows of 50,000 questions with rankings. The most wasteful JSON takes 40 times as much memory."""
@@ -64,7 +65,7 @@ class _Struct(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """An object of a file, all of whose fields are declared."""
 
 
-class _Figure(_Struct):
+class _Figure(_Struct, frozen=True):
     """Value of a metric, with its interval."""
 
     value: float | None
@@ -72,7 +73,7 @@ class _Figure(_Struct):
     high: float | None
 
 
-class _Cell(_Struct):
+class _Cell(_Struct, frozen=True):
     """A `Cell` in a file, with its rows by column."""
 
     hash: _Hash
@@ -83,7 +84,7 @@ class _Cell(_Struct):
     rows: dict[_Word, list[_Whole | float | bool | str | tuple[str, ...] | None]]
 
 
-class _Content(_Struct):
+class _Content(_Struct, frozen=True):
     """The JSON object of a file."""
 
     hash: _Hash
@@ -96,6 +97,7 @@ class _Content(_Struct):
     cells: tuple[_Cell, ...]
 
 
+# The fields of a figure.
 _ENDS = ("value", "low", "high")
 _FIGURES = {
     **dict.fromkeys(("data", "sha256", "metric"), pl.String),
@@ -113,6 +115,7 @@ _CHECKS = {
 }
 """Columns of a check of the evidence."""
 
+# The columns of the printed evidence; the hashes are in `frame`.
 _COLUMNS = (
     ("data", "{data}"),
     ("metric", "{metric}"),
@@ -246,10 +249,10 @@ class PublishedPack(Report):
                     listed = self.frame.select(
                         pl.format("{} [{}]", "data", pl.col("sha256").str.head(12))
                     )
-                    known = ", ".join(listed.to_series().unique(maintain_order=True)) or "none"
+                    measured = ", ".join(listed.to_series().unique(maintain_order=True)) or "none"
                     raise InputError(
                         f"The evidence has no figures that can be computed on {path} [{digest[:12]}]. It has figures of: "
-                        f"{known}. Pass one of these files, and measure= for figures of an experiment's own function."
+                        f"{measured}. Pass one of these files, and measure= for figures of an experiment's own function."
                     )
                 for cell in cells:
                     experiment = Experiment(
@@ -424,6 +427,18 @@ def _read(data: bytes, name: str) -> PublishedPack:
             f"{name} was changed after it was published: its checksum differs. Get the file again from its publisher."
         )
     content: _Content = decode_json(body, name, 2, _Content)
+    pack = _compile(content, name)
+    return PublishedPack(
+        replace(pack, lineage=content.lineage),
+        content.licence,
+        tuple(_to_cell(record, pack, name) for record in content.cells),
+        content.versions,
+        checksum,
+    )
+
+
+def _compile(content: _Content, name: str) -> Pack:
+    """Return the pack of the texts in the file `name`, if it has the stated hash."""
     load_installed()
     if faults := describe_missing(content.needs):
         raise MissingExtension(
@@ -443,13 +458,7 @@ def _read(data: bytes, name: str) -> PublishedPack:
             f"The texts of {name} give a pack with the hash {pack.hash[:12]}, and the file states {content.hash[:12]}. "
             f"{by} Ask the publisher for a file of this version."
         )
-    return PublishedPack(
-        replace(pack, lineage=content.lineage),
-        content.licence,
-        tuple(_to_cell(record, pack, name) for record in content.cells),
-        content.versions,
-        checksum,
-    )
+    return pack
 
 
 def _to_record(cell: Cell) -> _Cell:
@@ -485,10 +494,11 @@ def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
         computed = summarise_rows(cell.rows, list(record.metrics))["metrics"]
         for metric, stated in results["metrics"].items():
             # Another machine may add the rows in another order.
-            ends = np.array(
-                [[figure[end] for end in _ENDS] for figure in (stated, computed[metric])], float
+            before, now = (
+                np.array([figure[end] for end in _ENDS], dtype=np.float64)
+                for figure in (stated, computed[metric])
             )
-            if not np.allclose(*ends, rtol=0, atol=1e-9, equal_nan=True):
+            if not np.allclose(before, now, rtol=0, atol=1e-9, equal_nan=True):
                 raise ValueError(f"its figures of {metric} are not those of its rows")
     except (ValueError, TypeError, RecursionError, pl.exceptions.PolarsError) as error:
         raise DatasetError(
