@@ -472,6 +472,7 @@ def rank_questions(
                 if timed
                 else []
             )
+    # Rankings are kept, so that another set of labels can judge them without a recall.
     judged = judge(rankings, [question.evidence[0] for question in plan.questions], depth=limit)
     main = pl.Series(np.arange(len(plan.questions)) < plan.main)
     rows = pl.DataFrame(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,19 +23,20 @@ def summarise_rows(rows: pl.DataFrame, metrics: Sequence[str]) -> dict[str, Any]
     clusters.
     """
     figures: dict[str, Any] = {}
+    # A sum without rounding is the same on every processor.
     for name in metrics:
-        known = rows.filter(pl.col(name).is_not_null())
-        interval = cluster_interval(known[name].to_numpy(), known["cluster"].to_list())
+        counted = rows.filter(pl.col(name).is_not_null())
+        interval = cluster_interval(counted[name].to_numpy(), counted["cluster"].to_list())
         figures[name] = {
-            "value": known[name].mean(),
+            "value": math.fsum(counted[name]) / counted.height if counted.height else None,
             "low": None if interval is None else interval.low,
             "high": None if interval is None else interval.high,
         }
-    known = rows.filter(pl.any_horizontal(pl.col(*metrics).is_not_null()))
+    counted = rows.filter(pl.any_horizontal(pl.col(*metrics).is_not_null()))
     return {
         "metrics": figures,
-        "questions": known.height,
-        "clusters": known["cluster"].n_unique(),
+        "questions": counted.height,
+        "clusters": counted["cluster"].n_unique(),
     }
 
 

@@ -53,7 +53,7 @@ def name_data(data: object) -> dict[str, Any]:
     """
     # Only a path says its name; a list may also be the conversations of one data set.
     if isinstance(data, Mapping):
-        named = {str(name): value for name, value in data.items()}
+        by_name = {str(name): value for name, value in data.items()}
     else:
         several = [data] if isinstance(data, str | Path | Lab) else data
         paths = list(several) if isinstance(several, Sequence) else []
@@ -62,16 +62,16 @@ def name_data(data: object) -> dict[str, Any]:
                 'data are paths, or a mapping of names to data, such as {"locomo": "locomo10.json"}; not '
                 f"{describe_value(data)}."
             )
-        named = {Path(path).stem: path for path in paths}
-        if len(named) < len(paths):
+        by_name = {Path(path).stem: path for path in paths}
+        if len(by_name) < len(paths):
             raise InputError(
                 "Two paths of data have the same name. Pass a mapping of names to paths."
             )
-    if not named:
+    if not by_name:
         raise InputError("An experiment needs data: pass at least one path.")
     return {
         name: Path(value).expanduser() if isinstance(value, str) else value
-        for name, value in named.items()
+        for name, value in by_name.items()
     }
 
 

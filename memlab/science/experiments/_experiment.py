@@ -146,10 +146,11 @@ class Comparison(Report):
 
 
 class Experiment(Report):
-    """Policies on data with seeds: measured once, stored, resumed, compared and reported.
+    """Policies on data with seeds, measured once, stored, resumed and compared.
 
     A result is stored under ``folder/name/cells`` by the hash of the pack, the data, the metrics, the
-    seed, and the versions of memlab and of the packages that matter. Names and paths are not part of it. A second run reads the results, and a changed pack measures its own cells alone.
+    seed, and the versions of memlab and of the packages that matter. Names and paths are not part of
+    it. A second run reads the results, and a changed pack measures its own cells alone.
 
     Parameters
     ----------
@@ -430,7 +431,7 @@ class Experiment(Report):
 
     @property
     def rows(self) -> pl.DataFrame:
-        """A row for each policy, data set, seed and question, with its cluster and metrics."""
+        """A row for each policy, data set, seed and question, with its metrics."""
         frames = [
             cell.rows.select(
                 pl.lit(data).alias("data"),
@@ -453,9 +454,9 @@ class Experiment(Report):
 
     @property
     def results(self) -> pl.DataFrame:
-        """A row for each policy, data set, seed and metric, with a 95% interval by cluster.
+        """A row for each policy, data set, seed and metric, with a 95% interval.
 
-        ``value`` is the mean over questions. ``low`` and ``high`` are null below two clusters. With
+        Intervals are by cluster. ``value`` is the mean over questions. ``low`` and ``high`` are null below two clusters. With
         several seeds, ``seed`` is null in rows over all seeds. Cells without a result have no row.
         """
         figures_of: dict[tuple[str, str, int | None], Mapping[str, Any]] = {
@@ -545,7 +546,7 @@ class Experiment(Report):
         table: list[dict[str, Any]] = []
         estimates: list[Estimate | None] = []
         for metric in self.metrics:
-            for name, group in groups:
+            for label, group in groups:
                 paired = group.drop_nulls([metric, f"{metric}/b"])
                 # Clusters of two data sets may have the same name.
                 clusters = [*map(str, zip(paired["data"], paired["cluster"], strict=True))]
@@ -554,7 +555,7 @@ class Experiment(Report):
                 table.append(
                     {
                         "metric": metric,
-                        "data": name,
+                        "data": label,
                         "a": paired[metric].mean(),
                         "b": paired[f"{metric}/b"].mean(),
                         "difference": differences.mean(),

@@ -171,6 +171,7 @@ SECTIONS = {
         "pack": "publish a pack with its evidence, pull a published pack",
         "evaluate": "estimate how each policy would have performed on a log",
         "bench": "measure retrieval quality on labelled questions",
+        "experiment": "measure policies on data once, compare, report",
     },
     "Keep": {
         "graph": "link, tag, trace, similar",
