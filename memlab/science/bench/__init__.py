@@ -6,7 +6,7 @@ from memlab.science.bench._budgets import BUDGETS, BudgetResult, bench_budgets
 from memlab.science.bench._dynamics import DynamicsResult, LivedAbility, bench_dynamics
 from memlab.science.bench._forecast import ForecastResult, bench_reviews, bench_wanted
 from memlab.science.bench._reader import read_answer, token_f1
-from memlab.science.bench._result import BenchResult, SystemResult, summarise_rows
+from memlab.science.bench._result import BenchResult, SystemResult
 
 __all__ = [
     "BUDGETS",
@@ -24,6 +24,5 @@ __all__ = [
     "bench_reviews",
     "bench_wanted",
     "read_answer",
-    "summarise_rows",
     "token_f1",
 ]

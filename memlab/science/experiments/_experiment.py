@@ -456,8 +456,8 @@ class Experiment(Report):
     def results(self) -> pl.DataFrame:
         """A row for each policy, data set, seed and metric, with a 95% interval.
 
-        Intervals are by cluster. ``value`` is the mean over questions. ``low`` and ``high`` are null below two clusters. With
-        several seeds, ``seed`` is null in rows over all seeds. Cells without a result have no row.
+        Intervals are by cluster. ``value`` is the mean over questions. ``low`` and ``high`` are null
+        below two clusters. With several seeds, ``seed`` is null in rows over all seeds. Cells without a result have no row.
         """
         figures_of: dict[tuple[str, str, int | None], Mapping[str, Any]] = {
             key: cell.results for key, cell in self._cells()
