@@ -1,7 +1,7 @@
 """Published packs: one file with a pack, its licence and the evidence for it.
 
-A file ``NAME.mempack`` has two lines. The first one states the format and the SHA-256 of the second, a JSON object with
-sorted keys: the texts of the pack, its hash, and cells of experiments with their rows. Equal contents give equal bytes.
+A file ``NAME.mempack`` has two lines. The first one states the format and the SHA-256 of the second. The second is a JSON
+object with the texts of the pack, its hash, and cells of experiments with their rows. Equal contents give equal bytes.
 Reading decodes JSON of declared types within limits and compiles policies. No part of a file is executed, unpacked or
 used as a path. The checksum detects damage, and not a forger: `PublishedPack.check` computes the figures again.
 """

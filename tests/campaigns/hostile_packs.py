@@ -6,8 +6,8 @@
 Valid files are published packs of memlab with evidence. Some mutations change bytes of the file, so that the checksum
 refuses them. Others change the content and seal it again with a correct checksum, as a forger would. They write hostile
 forms into policies, and nest texts 100,000 deep. They state huge numbers, wrong hashes, cells of other packs and control
-characters. Each file is pulled, and shown as text, HTML and JSON. Then its pack challenges the active one of a lab. An audit
-hook hears what the process opens, imports, compiles or executes meanwhile.
+characters. Each file is pulled, and shown as text, HTML and JSON. Then its pack challenges the active one of a lab. An
+audit hook hears what the process opens, imports, compiles or executes meanwhile.
 
     read      the pack was pulled and is a challenger
     refused   an error of memlab
