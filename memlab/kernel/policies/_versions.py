@@ -254,6 +254,8 @@ class VersionLog:
         """Whether plain recalls explore."""
         self.explores_by_habit = False
         """Whether plain recalls explore because the lab is old, not because its owner decided so."""
+        self.refuses_chance = False
+        """Whether the owner decided that plain recalls do not explore."""
 
     # -- current state ----------------------------------------------------------------------------------------------
 
@@ -476,6 +478,7 @@ class VersionLog:
                 body["reason"],
                 body.get("number", 0),
                 body.get("share", 0.0),
+                "guard" in body,
             )
             self._challenged.append(self._challenges[pack.name])
         elif event.kind == "end-challenge":
@@ -484,6 +487,7 @@ class VersionLog:
                 self._ended[ended.seq] = event.at
         elif event.kind == "explore":
             self.explores, self.explores_by_habit = body["on"], False
+            self.refuses_chance = not body["on"]
         elif event.kind == "unpin":
             del self._pins[body["slot"]]
             self._live(event, self.pack)

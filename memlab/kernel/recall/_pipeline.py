@@ -625,6 +625,8 @@ def _challenge(run: Run, chance: np.random.Generator) -> None:
         challenges = [challenger.challenge for challenger in selected.challengers]
         draw = draw_challenge(certain, results, count, challenges, chance)
         sampler = "challenge" if design == "extra" else design
+        if not challenges[0].rate:  # A guard in shadow never draws.
+            design, sampler = "shadow", "deterministic"
     else:
         propensity = np.zeros(count)
         propensity[certain] = 1.0

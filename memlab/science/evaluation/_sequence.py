@@ -41,8 +41,10 @@ __all__ = [
     "WEIGHTS",
     "Bounds",
     "Process",
+    "excluded_mean",
     "level_of",
     "log_mixture",
+    "observation_penalties",
     "rate_penalty",
     "recalls_of_sequence",
     "recalls_to_end",
@@ -62,6 +64,9 @@ WEIGHTS: Floats = np.array([0.02, 0.05, 0.1, 0.15, 0.24, 0.2, 0.15, 0.05, 0.04])
 The weights sum to 1, and more than half of the weight is on rates of .06 to .09.
 """
 
+
+Mixture = tuple[Floats, Floats]
+"""The rates of a mixture, and their weights."""
 
 _POWER = 0.8416
 """The .8 quantile of the standard normal distribution, because forecasts have a power of 80%."""
@@ -207,7 +212,9 @@ class Process:
             sums = remaining(values)[left]
             minimum = np.full(len(sums), (np.minimum(floor, values) / self.sizes).min())
             end = np.full(groups, -np.inf)
-            end[left] = _bound(sums, count[left], penalty[:, left], rates, (1 - level) / 2, minimum)
+            end[left] = excluded_mean(
+                sums, count[left], penalty[:, left], rates, (1 - level) / 2, minimum
+            )
             ends.append(end)
         mean = np.full(groups, np.nan)
         mean[left] = remaining((self.lower + self.upper) / 2)[left] / count[left]
@@ -236,9 +243,18 @@ def _penalties(values: Floats, floor: Floats, sizes: Floats, unit: float) -> Flo
     earlier = np.concatenate([[0.0], np.cumsum(values)[:-1]])
     # The expectation is the mean so far, shrunk towards zero as if by one more observation of 0.
     expected = np.maximum(earlier / (count - sizes + 1) * sizes, floor)
+    return observation_penalties(values, expected, floor, RATES / unit, unit)
+
+
+def observation_penalties(
+    values: Floats, expected: Floats, floor: Floats, rates: Floats, unit: float = 1.0
+) -> Floats:
+    """Return what each observation takes from the exponent of each rate, f64[rates, n].
+
+    ``expected`` (f64[n]) is known before the observation and not below its ``floor``.
+    """
     # A scale of zero would claim that no observation can be below its expectation.
     scale = np.maximum(expected - floor, 1e-6 * unit)
-    rates = RATES / unit
     shrinkage = _shrink_factor(rates[:, None] * scale)
     penalties = rates[:, None] * (values - expected + (1 - shrinkage) * (expected - floor))
     factor = np.log1p(np.maximum(rates[:, None] * shrinkage * (values - expected), -1 + 1e-12))
@@ -249,17 +265,24 @@ def _lower(values: Floats, floor: Floats, sizes: Floats, unit: float, alpha: flo
     """Return the lower confidence bound of the running mean after each observation, f64[n]."""
     penalty = np.cumsum(_penalties(values, floor, sizes, unit), axis=1)
     minimum = np.minimum.accumulate(np.minimum(floor, values) / sizes)
-    return _bound(np.cumsum(values), np.cumsum(sizes), penalty, RATES / unit, alpha, minimum)
+    return excluded_mean(np.cumsum(values), np.cumsum(sizes), penalty, RATES / unit, alpha, minimum)
 
 
-def _bound(
-    sums: Floats, count: Floats, penalty: Floats, rates: Floats, alpha: float, low: Floats
+def excluded_mean(
+    sums: Floats,
+    count: Floats,
+    penalty: Floats,
+    rates: Floats,
+    alpha: float,
+    low: Floats,
+    weights: Floats = WEIGHTS,
 ) -> Floats:
     """Return by bisection, from ``low`` on, the largest excluded mean of each process, f64[n]."""
     high = sums / count
     for _ in range(50):
         middle = (low + high) / 2
-        excluded = log_mixture(sums - count * middle, penalty, rates) >= -np.log(alpha)
+        excess = sums - count * middle
+        excluded = log_mixture(excess, penalty, rates, weights) >= -np.log(alpha)
         low, high = np.where(excluded, middle, low), np.where(excluded, high, middle)
     return low
 
@@ -294,22 +317,30 @@ def log_mixture(
 
 
 def recalls_of_sequence(
-    gap: float, spread: float, scale: Floats, *, unit: float, level: float
+    gap: float,
+    spread: float,
+    scale: Floats,
+    *,
+    unit: float,
+    level: float,
+    mixture: Mixture = (RATES, WEIGHTS),
+    power: float = _POWER,
 ) -> int | None:
     """Forecast the observations after which a sequence excludes zero.
 
-    The forecast has a power of .8. ``gap`` is the mean of an observation and above 0; ``spread`` is
-    its standard deviation. ``scale`` (f64[n]) is a sample of how far below zero observations can
-    be. The result is None if more than ten million observations are needed.
+    ``power`` is the quantile of the standard normal distribution at the wanted power. ``gap`` is the
+    mean of an observation and above 0; ``spread`` is its standard deviation. ``scale`` (f64[n]) is a
+    sample of how far below zero observations can be. The result is None if more than ten million observations are needed.
     """
     if not gap > 0:
         return None
-    rates, below = (RATES / unit)[:, None], scale + gap
+    rates, below = (mixture[0] / unit)[:, None], scale + gap
     shrinkage = _shrink_factor(rates * below)
     growth = (
         rates * (gap - (1 - shrinkage) * below) - rate_penalty(rates * shrinkage, below) * spread**2
     )
-    return _first_count(growth.mean(axis=1), (rates * shrinkage).mean(axis=1) * spread, level)
+    deviation = (rates * shrinkage).mean(axis=1) * spread
+    return _first_count(growth.mean(axis=1), deviation, level, mixture[1], power)
 
 
 def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) -> int | None:
@@ -329,15 +360,17 @@ def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) 
     return _first_count(growth.mean(axis=1), growth.std(axis=1, ddof=1), level)
 
 
-def _first_count(growth: Floats, spread: Floats, level: float) -> int | None:
+def _first_count(
+    growth: Floats, spread: Floats, level: float, weights: Floats = WEIGHTS, power: float = _POWER
+) -> int | None:
     """Return how many observations a sequential test needs to exclude zero.
 
-    The power is .8. ``growth`` and ``spread`` (f64[rates]) are the mean and the standard deviation
+    ``growth`` and ``spread`` (f64[rates]) are the mean and the standard deviation
     of the growth of the process at each rate per observation.
     """
     counts = np.unique(np.geomspace(10, 1e7, 600).astype(np.int64)).astype(np.float64)
-    reached = growth[:, None] * counts - _POWER * spread[:, None] * np.sqrt(counts)
+    reached = growth[:, None] * counts - power * spread[:, None] * np.sqrt(counts)
     enough = np.flatnonzero(
-        log_mixture(np.zeros(len(counts)), -reached, RATES) >= -np.log((1 - level) / 2)
+        log_mixture(0 * counts, -reached, growth, weights) >= -np.log((1 - level) / 2)
     )
     return int(counts[enough[0]]) if len(enough) else None

@@ -459,6 +459,18 @@ class LabPolicies(Displayed):
         >>> lab.policies.challenge("companion", reason="Are recent memories better?").name
         'companion'
         """
+        return self.begin_challenge(pack, design, extra, rate, reason)
+
+    def begin_challenge(
+        self,
+        pack: PolicyLike,
+        design: ChallengeDesign,
+        extra: ExtraItems,
+        rate: float,
+        reason: str,
+        guard: Mapping[str, float] | None = None,
+    ) -> Challenge:
+        """Begin a challenge; ``guard`` has the options of ``lab.guard`` that its event stores."""
         loaded = as_pack(pack, lambda: self.pack)
 
         def make(versions: VersionLog) -> list[_Change]:
@@ -467,10 +479,10 @@ class LabPolicies(Displayed):
                     f"{loaded.name} is the active pack: challenge it with another one."
                 )
             for other in versions.challenges:
-                if other.name == loaded.name:
+                if other.name == loaded.name or other.guard or guard is not None:
                     raise InputError(
-                        f"{loaded.name} is a challenger already. End that challenge first: "
-                        f'lab.policies.end_challenge("{loaded.name}").'
+                        f"{other.name} is a challenger already. End that challenge first: "
+                        f'lab.policies.end_challenge("{other.name}").'
                     )
                 if other.design != design:
                     raise InputError(
@@ -502,6 +514,7 @@ class LabPolicies(Displayed):
                 "reason": reason,
                 **_needs_field(needs_of_pack(loaded)),
                 **_lineage_fields(loaded.lineage),
+                **({} if guard is None else {"guard": dict(guard), "live": versions.live_hash}),
             }
             return [_Change("challenge", body, sources)]
 
@@ -736,6 +749,7 @@ class LabPolicies(Displayed):
 
         def make(versions: VersionLog) -> list[_Change]:
             is_decided = versions.explores == on and not versions.explores_by_habit
+            is_decided &= versions.refuses_chance != on
             return [] if is_decided else [_Change("explore", {"on": on, "reason": reason}, {})]
 
         self._write(make, reason)
@@ -989,7 +1003,9 @@ class LabPolicies(Displayed):
         refuse(reason, "reason")
         with self._store.writing() as tx:
             now = self._store.clock()
-            for change in make(self._store.versions):
+            versions = self._store.versions
+            changes = make(versions)
+            for change in changes:
                 refuse(change.body.get("operator", ""), "operator of a lineage")
                 for hash, source in change.sources.items():
                     refuse(source, "policy")
@@ -997,6 +1013,13 @@ class LabPolicies(Displayed):
                 for helper in change.body.get("helpers", ()):
                     refuse(helper, "helper of a policy")
                 tx.event(change.kind, change.body, at=now)
+            live = [change.body["live"] for change in changes if "live" in change.body]
+            for challenge in versions.challenges:
+                # A guard compares with one active pack, so it ends with that pack.
+                if challenge.guard and live and live[-1] != versions.live_hash:
+                    why = "The active pack changed."
+                    body = {"pack": challenge.name, "live": live[-1], "reason": why}
+                    tx.event("end-challenge", body, at=now)
 
 
 def _compile(
