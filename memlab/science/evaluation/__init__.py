@@ -27,12 +27,6 @@ from memlab.science.evaluation._periods import (
     compare_periods,
 )
 from memlab.science.evaluation._plan import Plan, plan
-from memlab.science.evaluation._sequence import (
-    excluded_mean,
-    log_mixture,
-    observation_penalties,
-    recalls_of_sequence,
-)
 from memlab.science.evaluation._targets import BASELINES, PolicySpec, RecallsAgain, Refused
 from memlab.science.evaluation._tests import GATES, Gate
 from memlab.science.evaluation._tune import Tuning, tune
@@ -68,15 +62,11 @@ __all__ = [
     "cluster_interval",
     "compare_periods",
     "evaluate",
-    "excluded_mean",
     "failures",
     "judge",
-    "log_mixture",
     "measure",
-    "observation_penalties",
     "partial",
     "plan",
-    "recalls_of_sequence",
     "tune",
     "verdict",
 ]

@@ -317,51 +317,58 @@ def log_mixture(
 
 
 def recalls_of_sequence(
-    gap: float,
-    spread: float,
-    scale: Floats,
-    *,
-    unit: float,
-    level: float,
-    mixture: Mixture = (RATES, WEIGHTS),
-    power: float = _POWER,
+    gap: float, spread: float, scale: Floats, *, unit: float, level: float
 ) -> int | None:
     """Forecast the observations after which a sequence excludes zero.
 
-    ``power`` is the quantile of the standard normal distribution at the wanted power. ``gap`` is the
-    mean of an observation and above 0; ``spread`` is its standard deviation. ``scale`` (f64[n]) is a
-    sample of how far below zero observations can be. The result is None if more than ten million observations are needed.
+    The forecast has a power of .8. ``gap`` is the mean of an observation and above 0; ``spread`` is
+    its standard deviation. ``scale`` (f64[n]) is a sample of how far below zero observations can
+    be. The result is None if more than ten million observations are needed.
     """
     if not gap > 0:
         return None
-    rates, below = (mixture[0] / unit)[:, None], scale + gap
+    rates, below = (RATES / unit)[:, None], scale + gap
     shrinkage = _shrink_factor(rates * below)
     growth = (
         rates * (gap - (1 - shrinkage) * below) - rate_penalty(rates * shrinkage, below) * spread**2
     )
     deviation = (rates * shrinkage).mean(axis=1) * spread
-    return _first_count(growth.mean(axis=1), deviation, level, mixture[1], power)
+    return _first_count(growth.mean(axis=1), deviation, level, WEIGHTS, _POWER)
 
 
-def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) -> int | None:
+def recalls_to_end(
+    values: Floats,
+    floor: Floats,
+    *,
+    unit: float,
+    level: float,
+    mixture: Mixture = (RATES, WEIGHTS),
+    chances: Floats | None = None,
+    power: float = _POWER,
+) -> int | None:
     """Forecast after how many observations like ``values`` a confidence sequence excludes zero.
 
-    The forecast has a power of .8 and uses the mean growth of the process at each rate. ``values``
+    ``chances`` (f64[n]) are the probabilities of the values, by default equal, and ``power`` is the
+    quantile of the standard normal distribution at the wanted power. The forecast uses the mean growth of the process at each rate. ``values``
     (f64[n]) has a mean above 0, and ``floor`` (f64[n]) is the minimum of each observation. The
     result is None if more than ten million observations are needed.
     """
-    mean = float(values.mean())
+    mean = float(np.average(values, weights=chances))
     if len(values) < 2 or not mean > 0:
         return None
-    rates, below = (RATES / unit)[:, None], np.maximum(mean - floor, 0.0)
+    rates, below = (mixture[0] / unit)[:, None], np.maximum(mean - floor, 0.0)
     shrinkage = _shrink_factor(rates * below)
     factor = np.log1p(np.maximum(rates * shrinkage * (values - mean), -1 + 1e-12))
     growth = rates * (mean - (1 - shrinkage) * below) + factor
-    return _first_count(growth.mean(axis=1), growth.std(axis=1, ddof=1), level)
+    typical, deviation = growth.mean(axis=1), growth.std(axis=1, ddof=1)
+    if chances is not None:
+        typical = growth @ chances
+        deviation = np.sqrt((growth - typical[:, None]) ** 2 @ chances)
+    return _first_count(typical, deviation, level, mixture[1], power)
 
 
 def _first_count(
-    growth: Floats, spread: Floats, level: float, weights: Floats = WEIGHTS, power: float = _POWER
+    growth: Floats, spread: Floats, level: float, weights: Floats, power: float
 ) -> int | None:
     """Return how many observations a sequential test needs to exclude zero.
 

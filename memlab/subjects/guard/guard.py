@@ -19,8 +19,7 @@ from memlab.kernel.policies import Pack, PolicyLike, as_pack
 from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slates
 from memlab.kernel.verbs.core import Core
-from memlab.science.evaluation import recalls_of_sequence
-from memlab.subjects.guard.process import GAINS, WEIGHTS, LossProcess
+from memlab.subjects.guard.process import Floats, LossProcess, forecast_recalls
 from memlab.subjects.guard.register import GuardRecord, Guards
 
 if TYPE_CHECKING:
@@ -77,7 +76,8 @@ class Guard(Report):
         in later reports. Columns: ``loss`` per recall, ``sd``
         (the loss in standard deviations of the reward of a recall), ``judged`` and ``judged_95``
         (judged recalls in half and in 95% of cases), ``recalls_95`` (with recalls without feedback),
-        ``guarded_95`` (of those, recalls that the guarded pack serves). Null means more than ten million.
+        ``guarded_95`` (of those, recalls that the guarded pack serves). Null means more than ten million, or a loss
+        above the mean reward.
     basis
         Data of the forecast, in one sentence.
     reason
@@ -168,7 +168,7 @@ class Guard(Report):
 
 
 def _count(value: int | None) -> str:
-    return "over ten million" if value is None else f"{value:,}"
+    return "-" if value is None else f"{value:,}"
 
 
 def guard_pack(
@@ -334,8 +334,7 @@ def _rewards(slates: Slates) -> pl.LazyFrame:
 class _Log(NamedTuple):
     """Rewards from 0 to 1 of judged recalls, the share of judged recalls, and of differing results."""
 
-    mean: float
-    sd: float
+    rewards: Floats
     judged: float
     differs: float
     basis: str
@@ -343,21 +342,18 @@ class _Log(NamedTuple):
 
 def _forecast(lab: Lab, pack: Pack, options: Mapping[str, float]) -> tuple[pl.DataFrame, str]:
     """Forecast the recalls that each loss takes, and say on which data."""
-    log, share = _read_log(lab, pack, options), options["share"]
-    mixture = share * (1 - share) * GAINS, WEIGHTS
-    reach = np.array([max((1 - log.mean) / share, log.mean / (1 - share))])
+    log = _read_log(lab, pack, options)
     rows = []
     for sd in _LOSSES:
-        excess = sd * log.sd - options["tolerance"]
+        loss = sd * float(log.rewards.std())
+        excess = loss - options["tolerance"]
         counts = [
-            recalls_of_sequence(
-                # Recalls with the same results cost nothing and say nothing.
+            # Recalls with the same results cost nothing and say nothing.
+            forecast_recalls(
+                log.rewards,
                 excess / log.differs if log.differs else 0.0,
-                log.sd / math.sqrt(share * (1 - share)),
-                reach,
-                unit=1.0,
-                level=2 * options["level"] - 1,
-                mixture=mixture,
+                options["share"],
+                level=options["level"],
                 power=power,
             )
             for power in (0.0, _POWER_95)
@@ -366,10 +362,9 @@ def _forecast(lab: Lab, pack: Pack, options: Mapping[str, float]) -> tuple[pl.Da
             None if count is None else math.ceil(count / log.differs + options["wait"])
             for count in counts
         )
-        recalls = None if most is None or not log.judged else math.ceil(most / log.judged)
-        guarded = None if recalls is None else math.ceil(recalls * share)
-        loss = sd * log.sd * (options["high"] - options["low"])
-        rows.append((loss, sd, half, most, recalls, guarded))
+        recalls = None if most is None else math.ceil(most / log.judged)
+        guarded = None if recalls is None else math.ceil(recalls * options["share"])
+        rows.append((loss * (options["high"] - options["low"]), sd, half, most, recalls, guarded))
     columns = {"loss": pl.Float64, "sd": pl.Float64} | dict.fromkeys(
         ("judged", "judged_95", "recalls_95", "guarded_95"), pl.Int64
     )
@@ -378,43 +373,36 @@ def _forecast(lab: Lab, pack: Pack, options: Mapping[str, float]) -> tuple[pl.Da
 
 def _read_log(lab: Lab, pack: Pack, options: Mapping[str, float]) -> _Log:
     """Read what the forecast needs from the latest recalls of the log."""
-    slates, zero = lab.slates(), bool(options["zero"])
-    rewards = (
-        (_rewards(slates).group_by("decision").agg(pl.col("reward").mean()).sort("decision"))
-        .tail(_RECALLS)
-        .collect()
-    )
-    values = np.clip(
-        (rewards["reward"].to_numpy() - options["low"]) / (options["high"] - options["low"]), 0, 1
-    )
-    first = rewards["decision"].min() if len(rewards) else 0
+    slates, low, scale = lab.slates(), options["low"], options["high"] - options["low"]
+    by_recall = _rewards(slates).group_by("decision").agg(pl.col("reward").mean())
+    latest = by_recall.sort("decision").tail(_RECALLS).collect()
+    rewards = np.clip((latest["reward"].to_numpy() - low) / scale, 0.0, 1.0)
+    first = latest["decision"].min() if len(latest) else 0
     decisions = slates.decisions.filter(pl.col("decision") >= first).select("query").collect()
-    recalls = max(len(decisions), 1)
-    judged = min(len(values) / recalls, 1.0)
-    if zero:
-        values, judged = np.concatenate([values, np.zeros(recalls - len(values))]), 1.0
+    silent = max(len(decisions) - len(latest), 0)
+    judged = len(latest) / (len(latest) + silent) if len(latest) else 1.0
+    if options["zero"]:
+        rewards, judged = np.concatenate([rewards, np.zeros(silent)]), 1.0
     queries = decisions["query"].drop_nulls().unique(maintain_order=True).tail(_QUERIES).to_list()
     differing = [
         _ids(lab.recall(query, log=False)) != _ids(lab.recall(query, pack=pack, log=False))
         for query in queries
     ]
     differs = float(np.mean(differing)) if differing else 1.0
-    if len(rewards) < _FEW or not values.std():
-        sentence = (
-            f"The log has {len(rewards)} judged recalls, too few or too equal for a standard deviation: half of the "
-            "range of rewards, the largest possible one, is assumed."
+    if len(latest) < _FEW or not rewards.std():
+        rewards = np.array([0.0, 1.0])
+        basis = (
+            f"The log has {len(latest)} judged recalls, too few or too equal for a forecast. Rewards are assumed to be "
+            "the lowest or the highest one, each in half of the recalls."
         )
-        mean, sd, judged = 0.5, 0.5, judged or 1.0
     else:
-        mean, sd = float(values.mean()), float(values.std(ddof=1))
-        scale = options["high"] - options["low"]
-        sentence = (
-            f"From {len(rewards):,} judged recalls: mean reward {options['low'] + mean * scale:.2f}, standard deviation "
-            f"{sd * scale:.2f}, {judged:.0%} of recalls count."
+        basis = (
+            f"From {len(latest):,} judged recalls: mean reward {low + float(rewards.mean()) * scale:.2f}, standard "
+            f"deviation {float(rewards.std()) * scale:.2f}. {judged:.0%} of recalls count."
         )
     if queries:
-        sentence += f" {differs:.0%} of {len(queries)} logged queries have other results."
-    return _Log(mean, sd, judged, differs, sentence)
+        basis += f" {differs:.0%} of {len(queries)} logged queries have other results."
+    return _Log(rewards, judged, differs, basis)
 
 
 def _ids(hits: Hits) -> list[int]:

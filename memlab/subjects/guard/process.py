@@ -19,9 +19,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.science.evaluation import excluded_mean, log_mixture, observation_penalties
+from memlab.science.evaluation.parts import (
+    excluded_mean,
+    log_mixture,
+    observation_penalties,
+    recalls_to_end,
+)
 
-__all__ = ["GAINS", "WEIGHTS", "LossProcess"]
+__all__ = ["GAINS", "WEIGHTS", "LossProcess", "forecast_recalls"]
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +45,33 @@ _PRIOR = 10.0
 
 It has no effect on validity. With a share of .1, ten guarded recalls are those of 100.
 """
+
+
+def forecast_recalls(
+    rewards: Floats, loss: float, share: float, *, level: float, power: float
+) -> int | None:
+    """Forecast the recalls after which a loss is excluded; None if there are over ten million.
+
+    ``rewards`` (f64[n]) are those of recalls under the active pack, from 0 to 1. Under the guarded
+    pack, as many of them are 0 as the loss takes; it cannot be larger than their mean. ``power`` is
+    the quantile of the standard normal distribution at the probability of a rollback by then.
+    """
+    mean, count = float(rewards.mean()), len(rewards)
+    if not 0 < loss <= mean:
+        return None
+    typical, lost = mean - (1 - share) * loss, loss / mean
+    values = np.concatenate(
+        [(typical - rewards) / share, [typical / share], (rewards - typical) / (1 - share)]
+    )
+    chances = np.repeat(
+        [share * (1 - lost) / count, share * lost, (1 - share) / count], [count, 1, count]
+    )
+    floor = np.full(len(values), -max((1 - typical) / share, typical / (1 - share)))
+    mixture = share * (1 - share) * GAINS, WEIGHTS
+    level = 2 * level - 1  # One of the two sides of an interval.
+    return recalls_to_end(
+        values, floor, unit=1.0, level=level, mixture=mixture, chances=chances, power=power
+    )
 
 
 class LossProcess:
