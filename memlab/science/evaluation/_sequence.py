@@ -65,9 +65,6 @@ The weights sum to 1, and more than half of the weight is on rates of .06 to .09
 """
 
 
-Mixture = tuple[Floats, Floats]
-"""The rates of a mixture, and their weights."""
-
 _POWER = 0.8416
 """The .8 quantile of the standard normal distribution, because forecasts have a power of 80%."""
 
@@ -332,52 +329,35 @@ def recalls_of_sequence(
     growth = (
         rates * (gap - (1 - shrinkage) * below) - rate_penalty(rates * shrinkage, below) * spread**2
     )
-    deviation = (rates * shrinkage).mean(axis=1) * spread
-    return _first_count(growth.mean(axis=1), deviation, level, WEIGHTS, _POWER)
+    return _first_count(growth.mean(axis=1), (rates * shrinkage).mean(axis=1) * spread, level)
 
 
-def recalls_to_end(
-    values: Floats,
-    floor: Floats,
-    *,
-    unit: float,
-    level: float,
-    mixture: Mixture = (RATES, WEIGHTS),
-    chances: Floats | None = None,
-    power: float = _POWER,
-) -> int | None:
+def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) -> int | None:
     """Forecast after how many observations like ``values`` a confidence sequence excludes zero.
 
-    ``chances`` (f64[n]) are the probabilities of the values, by default equal, and ``power`` is the
-    quantile of the standard normal distribution at the wanted power. The forecast uses the mean growth of the process at each rate. ``values``
+    The forecast has a power of .8 and uses the mean growth of the process at each rate. ``values``
     (f64[n]) has a mean above 0, and ``floor`` (f64[n]) is the minimum of each observation. The
     result is None if more than ten million observations are needed.
     """
-    mean = float(np.average(values, weights=chances))
+    mean = float(values.mean())
     if len(values) < 2 or not mean > 0:
         return None
-    rates, below = (mixture[0] / unit)[:, None], np.maximum(mean - floor, 0.0)
+    rates, below = (RATES / unit)[:, None], np.maximum(mean - floor, 0.0)
     shrinkage = _shrink_factor(rates * below)
     factor = np.log1p(np.maximum(rates * shrinkage * (values - mean), -1 + 1e-12))
     growth = rates * (mean - (1 - shrinkage) * below) + factor
-    typical, deviation = growth.mean(axis=1), growth.std(axis=1, ddof=1)
-    if chances is not None:
-        typical = growth @ chances
-        deviation = np.sqrt((growth - typical[:, None]) ** 2 @ chances)
-    return _first_count(typical, deviation, level, mixture[1], power)
+    return _first_count(growth.mean(axis=1), growth.std(axis=1, ddof=1), level)
 
 
-def _first_count(
-    growth: Floats, spread: Floats, level: float, weights: Floats, power: float
-) -> int | None:
+def _first_count(growth: Floats, spread: Floats, level: float) -> int | None:
     """Return how many observations a sequential test needs to exclude zero.
 
-    ``growth`` and ``spread`` (f64[rates]) are the mean and the standard deviation
+    The power is .8. ``growth`` and ``spread`` (f64[rates]) are the mean and the standard deviation
     of the growth of the process at each rate per observation.
     """
     counts = np.unique(np.geomspace(10, 1e7, 600).astype(np.int64)).astype(np.float64)
-    reached = growth[:, None] * counts - power * spread[:, None] * np.sqrt(counts)
+    reached = growth[:, None] * counts - _POWER * spread[:, None] * np.sqrt(counts)
     enough = np.flatnonzero(
-        log_mixture(0 * counts, -reached, growth, weights) >= -np.log((1 - level) / 2)
+        log_mixture(np.zeros(len(counts)), -reached, RATES) >= -np.log((1 - level) / 2)
     )
     return int(counts[enough[0]]) if len(enough) else None

@@ -39,9 +39,6 @@ Ranking takes a third of a second. A standard deviation of 1,000 rewards is with
 _FEW = 20
 """Minimum number of judged recalls for a standard deviation, which is then within 16% in most cases."""
 
-_POWER_95 = 1.6449
-"""The .95 quantile of the standard normal distribution."""
-
 
 @dataclass(frozen=True, repr=False)
 class Guard(Report):
@@ -354,9 +351,9 @@ def _forecast(lab: Lab, pack: Pack, options: Mapping[str, float]) -> tuple[pl.Da
                 excess / log.differs if log.differs else 0.0,
                 options["share"],
                 level=options["level"],
-                power=power,
+                chance=chance,
             )
-            for power in (0.0, _POWER_95)
+            for chance in (0.5, 0.95)
         ]
         half, most = (
             None if count is None else math.ceil(count / log.differs + options["wait"])
