@@ -68,7 +68,7 @@ def log(run: Run) -> None:
 
 
 def _collect_features(run: Run) -> tuple[Logging, dict[str, Table], dict[str, list[str | None]]]:
-    """Return what a recall logs: constant parts, numeric features, string features.
+    """Return the logged parts of a recall: constants, numeric and string features.
 
     Features that challengers read are included.
     """
@@ -127,6 +127,6 @@ def bytes_of(plan: Plan, slate: Slate) -> bytes:
 
 
 def _table_of(slate: Slate) -> Any:
-    """Return the array whose rows are a slate's numeric features, or None."""
+    """Return the array whose rows are a slate's numeric features, or None without features."""
     first = next(iter(slate.numbers.values()), None)
     return None if first is None else first.base

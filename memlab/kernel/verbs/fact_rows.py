@@ -117,7 +117,7 @@ def build_mention_edges(
 def rename_entities(
     state: State, row: int, fields: Mapping[str, Any]
 ) -> tuple[dict[str, Any], Change]:
-    """Return edited fields with canonical names, and the changes of mention edges."""
+    """Return edited fields with canonical names, and the changes to mention edges."""
     # An entity that is still subject or object keeps its edge; only the difference is written.
     entities, after = get_entities(state), dict(fields)
     before = {column: state.names[column].value_at(row) for column in _NAMING}
@@ -145,7 +145,7 @@ def get_entities(state: State) -> Entities:
 
 
 def find_mention_edges(state: State, rows: Rows, name: str) -> Rows:
-    """Return the number of the edge from each row to the entity, -1 without an edge."""
+    """Return the number of the edge from each row to the entity, or -1 without an edge."""
     node = int(state.nodes.find("entity", [name])[0])
     if node < 0:
         return np.full(len(rows), -1, dtype=np.int64)
