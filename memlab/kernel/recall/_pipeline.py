@@ -616,7 +616,8 @@ def _challenge(run: Run, chance: np.random.Generator) -> None:
     certain, count = selected.certain_positions, len(pool.rows)
     ranks = np.empty(count, dtype=np.int64)
     ranks[selected.ranking.order] = np.arange(1, count + 1)
-    design, sampler = selected.challenges[0].design, "deterministic"
+    design: str = selected.challenges[0].design
+    sampler = "deterministic"
     if selected.challengers:
         results = [
             pool.rows.searchsorted(challenger.rows[is_in_sorted(challenger.rows, pool.rows)])

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,9 +21,6 @@ from memlab.kernel.slates import Slates
 from memlab.kernel.verbs.core import Core
 from memlab.subjects.guard.process import Floats, LossProcess, forecast_recalls
 from memlab.subjects.guard.register import GuardRecord, Guards
-
-if TYPE_CHECKING:
-    from memlab.subjects.lab import Lab
 
 __all__ = ["Guard", "guard_pack"]
 
@@ -145,12 +142,11 @@ class Guard(Report):
     def _shadow_title(self) -> str:
         active, _, same = self.served
         rows = self.frame
-        kept, reward = rows["kept"].sum(), rows["reward"].sum()
+        kept, reward, common = (float(rows[name].sum()) for name in ("kept", "reward", "common"))
         share = f", and {kept / reward:.0%} of their reward" if reward > 0 else ""
-        common = rows["common"].mean()
         return (
             f"{self.pack} runs in shadow ({self.state}): {active + same:,} recalls, {active:,} with other results."
-            + (f" It has {common:.0%} of the results{share}." if len(rows) else "")
+            + (f" It has {common / len(rows):.0%} of the results{share}." if len(rows) else "")
         )
 
     def _display(self) -> object:
@@ -169,7 +165,7 @@ def _count(value: int | None) -> str:
 
 
 def guard_pack(
-    lab: Lab,
+    lab: Any,
     core: Core,
     pack: PolicyLike | None,
     *,
@@ -230,7 +226,7 @@ def guard_pack(
 
 
 def _report(
-    lab: Lab, record: GuardRecord, forecast: pl.DataFrame | None = None, basis: str = ""
+    lab: Any, record: GuardRecord, forecast: pl.DataFrame | None = None, basis: str = ""
 ) -> Guard:
     """Return the state of a guard."""
     options = record.options
@@ -250,7 +246,9 @@ def _report(
         None if record.until is None else from_micros(record.until),
         (active, guarded, same),
         judged,
-        *(bound * scale for bound in bounds),
+        bounds[0] * scale,
+        bounds[1] * scale,
+        bounds[2] * scale,
         forecast=pl.DataFrame() if forecast is None else forecast,
         basis=basis,
         reason=record.reason,
@@ -262,7 +260,7 @@ def _report(
 # -- frames -----------------------------------------------------------------------------------------------------------
 
 
-def _track(lab: Lab, record: GuardRecord) -> pl.DataFrame:
+def _track(lab: Any, record: GuardRecord) -> pl.DataFrame:
     """Fold the events of a guard again, with a row for each recall whose feedback counts."""
     guards, rows, states = Guards(), list[list[float]](), []
     for event in lab.io.store.journal.events(record.seq - 1, kinds=Guards.kinds):
@@ -290,7 +288,7 @@ def _track(lab: Lab, record: GuardRecord) -> pl.DataFrame:
     )
 
 
-def _read_shadow(lab: Lab, record: GuardRecord) -> pl.DataFrame:
+def _read_shadow(lab: Any, record: GuardRecord) -> pl.DataFrame:
     """Compare the results of both packs in the recalls that a pack shadowed."""
     slates = lab.slates()
     decisions = slates.decisions.filter(
@@ -337,7 +335,7 @@ class _Log(NamedTuple):
     basis: str
 
 
-def _forecast(lab: Lab, pack: Pack, options: Mapping[str, float]) -> tuple[pl.DataFrame, str]:
+def _forecast(lab: Any, pack: Pack, options: Mapping[str, float]) -> tuple[pl.DataFrame, str]:
     """Forecast the recalls that each loss takes, and say on which data."""
     log = _read_log(lab, pack, options)
     rows = []
@@ -368,7 +366,7 @@ def _forecast(lab: Lab, pack: Pack, options: Mapping[str, float]) -> tuple[pl.Da
     return pl.DataFrame(rows, schema=columns, orient="row"), log.basis
 
 
-def _read_log(lab: Lab, pack: Pack, options: Mapping[str, float]) -> _Log:
+def _read_log(lab: Any, pack: Pack, options: Mapping[str, float]) -> _Log:
     """Read what the forecast needs from the latest recalls of the log."""
     slates, low, scale = lab.slates(), options["low"], options["high"] - options["low"]
     by_recall = _rewards(slates).group_by("decision").agg(pl.col("reward").mean())
