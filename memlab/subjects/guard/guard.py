@@ -19,6 +19,7 @@ from memlab.kernel.policies import Pack, PolicyLike, as_pack
 from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slates
 from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.policies.policies import begin_challenge
 from memlab.subjects.guard.process import Floats, LossProcess, forecast_recalls
 from memlab.subjects.guard.register import GuardRecord, Guards
 
@@ -219,8 +220,8 @@ def guard_pack(
                 "lab.policies.explore(False). Allow it with lab.policies.explore(True)."
             )
         # Design ab draws one of both packs in ``rate`` of the recalls, so the guarded one in half of them.
-        lab.policies.begin_challenge(
-            loaded, "ab", "auto", 2 * options["share"], reason, guard=options
+        begin_challenge(
+            lab.policies, loaded, "ab", "auto", 2 * options["share"], reason, guard=options
         )
         return _report(lab, core.store.state.projection(Guards).records[-1], forecast, basis)
 

@@ -33,14 +33,17 @@ The best rate for a loss of d standard deviations s of the reward is p (1 - p) d
 to 1 with s from .2 to .5 have their best rate among these; half octaves cost at most 2% of growth.
 """
 
-WEIGHTS: Floats = np.full(len(GAINS), 1 / len(GAINS))
-"""The weights of the rates: equal, because the size of a loss is unknown."""
+WEIGHTS: Floats = np.array([0.03, 0.06, 0.12, 0.2, 0.22, 0.16, 0.1, 0.06, 0.03, 0.02])
+"""The weights of the rates: half of it on .6 to 1.2, the best rates for losses of .2 to .4.
 
-_CLOSE_WEIGHT = 0.4
+With equal weights, rewards of 0 and 1 took 10 to 20% more recalls (experiments/guard.py).
+"""
+
+_CLOSE_WEIGHT = 0.5
 """The weight of the rates that grow like the best one, for forecasts.
 
-A rate that is half an octave off grows 3% slower, and one that is an octave off 25%. So about four
-of ten rates pay in when the mixture reaches its limit.
+A rate that is half an octave off grows 9% slower, and one that is an octave off 25%. Three rates of
+the middle have half of the weight.
 """
 
 _PRIOR = 10.0

@@ -42,7 +42,7 @@ from memlab.kernel.policies import (
 from memlab.kernel.privacy import refuse
 from memlab.kernel.verbs.core import Core
 
-__all__ = ["LabPolicies"]
+__all__ = ["LabPolicies", "begin_challenge"]
 
 
 class _Change(NamedTuple):
@@ -459,68 +459,7 @@ class LabPolicies(Displayed):
         >>> lab.policies.challenge("companion", reason="Are recent memories better?").name
         'companion'
         """
-        return self.begin_challenge(pack, design, extra, rate, reason)
-
-    def begin_challenge(
-        self,
-        pack: PolicyLike,
-        design: ChallengeDesign,
-        extra: ExtraItems,
-        rate: float,
-        reason: str,
-        guard: Mapping[str, float] | None = None,
-    ) -> Challenge:
-        """Begin a challenge; ``guard`` has the options of ``lab.guard`` that its event stores."""
-        loaded = as_pack(pack, lambda: self.pack)
-
-        def make(versions: VersionLog) -> list[_Change]:
-            if loaded.hash == versions.pack.hash:
-                raise InputError(
-                    f"{loaded.name} is the active pack: challenge it with another one."
-                )
-            for other in versions.challenges:
-                if other.name == loaded.name or other.guard or guard is not None:
-                    raise InputError(
-                        f"{other.name} is a challenger already. End that challenge first: "
-                        f'lab.policies.end_challenge("{other.name}").'
-                    )
-                if other.design != design:
-                    raise InputError(
-                        f'{other.name} is a challenger with design="{other.design}": use the same design, '
-                        "or end that challenge first."
-                    )
-                if design == "draft":
-                    raise InputError(
-                        f"A draft compares two packs, and {other.name} is a challenger already. End that "
-                        f'challenge first: lab.policies.end_challenge("{other.name}").'
-                    )
-            if pack_from_sources(loaded.sources).hash != loaded.hash:
-                raise InputError(
-                    f"The pack {loaded.name} was changed after it was read. Write the change in its text."
-                )
-            sources = {_hash(text): text for text in loaded.sources}
-            added = 0 if extra == "auto" else extra
-            number = versions.number_comparison(loaded.name, loaded.hash, design, added)
-            body: dict[str, Any] = {
-                "pack": loaded.name,
-                "hash": loaded.hash,
-                "sources": list(sources),
-                VOCABULARY: POLICY_FORMAT,
-                "number": number,
-                "share": error_share(number),
-                "design": design,
-                "extra": added,
-                "rate": rate,
-                "reason": reason,
-                **_needs_field(needs_of_pack(loaded)),
-                **_lineage_fields(loaded.lineage),
-                **({} if guard is None else {"guard": dict(guard), "live": versions.live_hash}),
-            }
-            return [_Change("challenge", body, sources)]
-
-        with self._store.exclusive():
-            self._write(make, reason)
-            return self._store.versions.challenges[-1]
+        return begin_challenge(self, pack, design, extra, rate, reason)
 
     @checked
     def end_challenge(self, name: str, *, reason: str = "") -> None:
@@ -1020,6 +959,66 @@ class LabPolicies(Displayed):
                     why = "The active pack changed."
                     body = {"pack": challenge.name, "live": live[-1], "reason": why}
                     tx.event("end-challenge", body, at=now)
+
+
+def begin_challenge(
+    policies: LabPolicies,
+    pack: PolicyLike,
+    design: ChallengeDesign,
+    extra: ExtraItems,
+    rate: float,
+    reason: str,
+    guard: Mapping[str, float] | None = None,
+) -> Challenge:
+    """Begin a challenge; ``guard`` has the options of ``lab.guard`` that its event stores."""
+    loaded = as_pack(pack, lambda: policies.pack)
+
+    def make(versions: VersionLog) -> list[_Change]:
+        if loaded.hash == versions.pack.hash:
+            raise InputError(f"{loaded.name} is the active pack: challenge it with another one.")
+        for other in versions.challenges:
+            if other.name == loaded.name or other.guard or guard is not None:
+                raise InputError(
+                    f"{other.name} is a challenger already. End that challenge first: "
+                    f'lab.policies.end_challenge("{other.name}").'
+                )
+            if other.design != design:
+                raise InputError(
+                    f'{other.name} is a challenger with design="{other.design}": use the same design, '
+                    "or end that challenge first."
+                )
+            if design == "draft":
+                raise InputError(
+                    f"A draft compares two packs, and {other.name} is a challenger already. End that "
+                    f'challenge first: lab.policies.end_challenge("{other.name}").'
+                )
+        if pack_from_sources(loaded.sources).hash != loaded.hash:
+            raise InputError(
+                f"The pack {loaded.name} was changed after it was read. Write the change in its text."
+            )
+        sources = {_hash(text): text for text in loaded.sources}
+        added = 0 if extra == "auto" else extra
+        number = versions.number_comparison(loaded.name, loaded.hash, design, added)
+        body: dict[str, Any] = {
+            "pack": loaded.name,
+            "hash": loaded.hash,
+            "sources": list(sources),
+            VOCABULARY: POLICY_FORMAT,
+            "number": number,
+            "share": error_share(number),
+            "design": design,
+            "extra": added,
+            "rate": rate,
+            "reason": reason,
+            **_needs_field(needs_of_pack(loaded)),
+            **_lineage_fields(loaded.lineage),
+            **({} if guard is None else {"guard": dict(guard), "live": versions.live_hash}),
+        }
+        return [_Change("challenge", body, sources)]
+
+    with policies._store.exclusive():
+        policies._write(make, reason)
+        return policies._store.versions.challenges[-1]
 
 
 def _compile(
