@@ -15,7 +15,7 @@ from properties import examples
 import memlab
 from memlab.errors import InputError
 from memlab.kernel.journal import Event
-from memlab.subjects.guard.process import LossProcess
+from memlab.subjects.guard.process import WEIGHTS, LossProcess
 from memlab.subjects.guard.register import Guards
 from memlab.subjects.lab import Lab
 
@@ -376,7 +376,7 @@ def test_the_sequence_of_one_pack_matches_its_definition() -> None:
         total += loss
         count[guarded] += 1
         sums[guarded] += reward
-    mixture = np.log(np.mean(np.exp(capital)))
+    mixture = np.log(np.exp(capital) @ WEIGHTS)
     assert mixture > 1
     assert process.exceeds(0.0, 1 - np.exp(-mixture + 1e-6))[0]
     assert not process.exceeds(0.0, 1 - np.exp(-mixture - 1e-6))[0]
