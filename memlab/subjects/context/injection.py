@@ -609,7 +609,7 @@ class Injection:
         for id in rest:
             index, is_probe = index_of[id], id in slate.probes
             reserved -= sizes[id]
-            room_left = self.sheet.free - reserved
+            room_left = max(0, self.sheet.free - reserved)
             entry = self._make_whole_entry(id - 1)
             reason = "exploration" if is_probe else f"rank {int(self._ranks[index])}"
             if self._two[index] > 0 and self.sheet.cost(entry) <= min(room_left, self._room):

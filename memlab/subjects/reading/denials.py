@@ -57,6 +57,8 @@ _STANDING = re.compile(r"\W*(?:never|always|do not|don't)\b", re.IGNORECASE)
 _SAME_ACT = 0.5
 # The words that a text and the statement that it ends must have in common.
 _COMMON = 2
+# A run of characters without a space that is longer than any value. The time of a search in it is quadratic.
+_RUN = re.compile(r"\S{121,}")
 # Words of which an end says nothing.
 _PRONOUNS = frozenset(("it", "that", "this", "they", "these", "those", "which", "what"))
 # Stems of subjects that most statements share.
@@ -66,7 +68,14 @@ _PERSONS = frozenset(("user", "team"))
 # Cached, because each text is compared with many others.
 @lru_cache(maxsize=4096)
 def _denied_values(text: str) -> tuple[str, ...]:
+<<<<<<< HEAD
     """Return the values that a text declares invalid, as in "no longer stable"."""
+||||||| 93f6e14f
+    """Return the values that a text declares over, as in "no longer stable"."""
+=======
+    """Return the values that a text declares over, as in "no longer stable"."""
+    text = _RUN.sub(" ", text)
+>>>>>>> main
     matches = [match for pattern in (*_DENIED, _NOT) for match in pattern.finditer(text)]
     return tuple(
         dict.fromkeys(
@@ -147,6 +156,7 @@ def moves_or_sets(new: str, old: str) -> bool:
     >>> moves_or_sets("The docs moved to docs/new", "The tests live in tests/old")
     False
     """
+    new, old = (_RUN.sub(" ", text) for text in (new, old))
     for moved in _MOVED.finditer(new):
         name = moved["name"]
         if _NAMED.search(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", old):
