@@ -68,14 +68,8 @@ _PERSONS = frozenset(("user", "team"))
 # Cached, because each text is compared with many others.
 @lru_cache(maxsize=4096)
 def _denied_values(text: str) -> tuple[str, ...]:
-<<<<<<< HEAD
     """Return the values that a text declares invalid, as in "no longer stable"."""
-||||||| 93f6e14f
-    """Return the values that a text declares over, as in "no longer stable"."""
-=======
-    """Return the values that a text declares over, as in "no longer stable"."""
     text = _RUN.sub(" ", text)
->>>>>>> main
     matches = [match for pattern in (*_DENIED, _NOT) for match in pattern.finditer(text)]
     return tuple(
         dict.fromkeys(
