@@ -106,7 +106,7 @@ class Table(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """Texts that HTML shows after a click. A terminal shows the summary alone, with the hint where the texts are."""
+    """Texts that HTML shows after a click. A terminal shows only the summary, with a hint to the texts."""
 
     summary: str
     inside: Sequence[str]

@@ -370,7 +370,7 @@ class State:
     def _import(self, event: Event) -> None:
         """Apply an import event: memories, edges and dumps from another lab.
 
-        The fields ``first``, ``count`` and ``columns`` are those of ``remember``, with any column of MEMORY. ``uses``
+        The fields ``first``, ``count`` and ``columns`` are as in ``remember``, with any column of MEMORY. ``uses``
         has the latest uses of each row, newest first. ``graph`` has edges between nodes of any kind, and ``registers``
         has dumps of projections.
         """
