@@ -54,7 +54,7 @@ _TALL = 30
 
 
 class Markup(str):
-    """Text that is HTML already, so that it is not escaped again, in templates either."""
+    """Text that is already HTML and is not escaped again, not even in templates."""
 
     __slots__ = ()
 

@@ -237,7 +237,7 @@ def restated(old: str, new: str, language: str = "english") -> list[Restated]:
 
 
 class Asked:
-    """A question, to test whether a later text restates the statement that it asks for.
+    """A query, to test whether a later text restates the statement that the query asks for.
 
     >>> asked = Asked("How many shelves has the shed?")
     >>> older, newer = "The shed has 12 shelves and a door of oak", "The shed has 15 shelves"

@@ -192,7 +192,7 @@ _RETRY = 5.0
 
 
 class Neighbours:
-    """Build, publish and validate the nearest-neighbour index of ``vectors``.
+    """The nearest-neighbour index of ``vectors``: built, published and validated.
 
     The bases are in ``folder``, which the first build creates. None means a temporary folder that is removed with this
     object; ``secret`` keeps that folder in memory, for vectors that must not reach a disk. ``kind`` is a kind of index,
