@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from memlab.subjects.clusters.clusters import LabGraph
     from memlab.subjects.context.context import Context
     from memlab.subjects.facts.facts import LabFacts
+    from memlab.subjects.guard.guard import Guard
     from memlab.subjects.io.io import LabIO
     from memlab.subjects.io.results import Loaded
     from memlab.subjects.purge.receipt import Purged
@@ -1459,6 +1460,95 @@ class Lab(Displayed):
         'companion'
         """
         return self.policies.challenge(pack, design=design, extra=extra, rate=rate, reason=reason)
+
+    @checked
+    def guard(
+        self,
+        pack: PolicyLike | None = None,
+        *,
+        share: Annotated[float, Within(0.01, 0.5)] = 0.1,
+        tolerance: Annotated[float, Within(0, 1_000_000)] = 0.0,
+        level: Annotated[float, Within(0.5, 0.9999)] = 0.95,
+        shadow: bool = False,
+        missing: Literal["censor", "zero"] = "censor",
+        wait: Annotated[int, Within(0, 1000)] = 20,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        plan: bool = False,
+        reason: str = "",
+    ) -> Guard:
+        """Let a pack serve a share of recalls, and roll it back if it earns less.
+
+        A coin decides for each logged recall whose results it shows. Its probability is logged.
+        After each feedback, the pack is rolled back if its loss of reward exceeds ``tolerance`` with
+        confidence ``level``. The guard also ends if the active pack changes, for example to the
+        guarded one, and by ``lab.policies.end_challenge``.
+
+        Parameters
+        ----------
+        pack
+            The guarded pack, in any form that ``lab.challenge`` takes. Default: nothing begins, and
+            the state of the latest guard is returned.
+        share
+            The probability that a recall shows the results of the guarded pack, 0.01 to 0.5.
+        tolerance
+            The loss of reward per judged recall that is accepted.
+        level
+            The confidence of a rollback. Of packs without a loss, at most 1 - ``level`` are rolled
+            back, however long they are guarded.
+        shadow
+            Whether to show the active pack's results in every recall, and only log those of the
+            guarded pack. Nothing is rolled back then.
+        missing
+            How recalls without feedback count: "censor" leaves them out, "zero" gives them the
+            lowest reward.
+        wait
+            The number of later recalls, 0 to 1000, after which the feedback of a recall is complete.
+            With "censor", only later recalls with feedback count.
+        reward_range
+            The lower and upper bound of rewards. Rewards beyond them are clipped.
+        plan
+            Whether to return only the forecast of how many recalls a loss takes, and begin nothing.
+        reason
+            The reason, which is stored.
+
+        Returns
+        -------
+        Guard
+            The state of the guard, with the forecast.
+
+        Raises
+        ------
+        InputError
+            If the pack is active already, if a challenge is running, if ``lab.policies.explore``
+            refused chance, or if no pack was guarded yet and ``pack`` is left out.
+
+        Notes
+        -----
+        The reward of a recall is the mean over its judgements. While a guard runs, a recall ranks
+        under both packs and takes about twice as long.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> guard = lab.guard("companion", share=0.1, reason="more recent memories")
+        >>> lab.guard().state
+        'running'
+        >>> lab.policies.use("companion", compare=0).name, lab.guard().state
+        ('companion', 'in use')
+        """
+        return self._component("guard")(
+            pack,
+            share=share,
+            tolerance=tolerance,
+            level=level,
+            shadow=shadow,
+            missing=missing,
+            wait=wait,
+            reward_range=reward_range,
+            plan=plan,
+            reason=reason,
+        )
 
     @checked
     def verdict(

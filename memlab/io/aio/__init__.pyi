@@ -52,6 +52,7 @@ from memlab.subjects.extraction.extraction import Learned
 from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.facts.entities import Entity
 from memlab.subjects.facts.narrative import Narrative
+from memlab.subjects.guard.guard import Guard
 from memlab.subjects.identity import Identity
 from memlab.subjects.io.backups import Backup
 from memlab.subjects.io.checking import Checked
@@ -299,6 +300,21 @@ class AsyncLab:
         reason: str = "",
     ) -> Challenge:
         """Compare a pack with the active pack in every logged recall from now on."""
+    async def guard(
+        self,
+        pack: PolicyLike | None = None,
+        *,
+        share: float = 0.1,
+        tolerance: float = 0.0,
+        level: float = 0.95,
+        shadow: bool = False,
+        missing: Literal["censor", "zero"] = "censor",
+        wait: int = 20,
+        reward_range: tuple[float, float] = ...,
+        plan: bool = False,
+        reason: str = "",
+    ) -> Guard:
+        """Let a pack serve a share of recalls, and roll it back if it earns less."""
     async def verdict(
         self,
         challenger: str | None = None,
@@ -416,6 +432,16 @@ class AsyncLabPolicies(_Live):
         reason: str = "",
     ) -> Challenge:
         """Compare a pack with the active pack in all later logged recalls."""
+    async def begin_challenge(
+        self,
+        pack: PolicyLike,
+        design: ChallengeDesign,
+        extra: ExtraItems,
+        rate: float,
+        reason: str,
+        guard: Mapping[str, float] | None = None,
+    ) -> Challenge:
+        """Begin a challenge; ``guard`` has the options of ``lab.guard`` that its event stores."""
     async def end_challenge(self, name: str, *, reason: str = "") -> None:
         """End a challenge and keep its log."""
     @property

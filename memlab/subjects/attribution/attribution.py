@@ -29,6 +29,7 @@ from memlab.kernel.state import State
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.feedback import call_judged
 from memlab.kernel.verbs.recalling.asking import read_slate
 from memlab.subjects.attribution.cues import Answer, RetrievedMemory, compute_cues
 from memlab.subjects.attribution.known import (
@@ -426,6 +427,7 @@ class Attributions:
                         [f"{name} {value:.2f}" for name, value in present.items()],
                     )
                 )
+        call_judged(self._core)
         ids_in_list = int(cue_values["listed"].sum()) if cue_values else 0
         return Attributed(
             decision,

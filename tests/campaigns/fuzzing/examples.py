@@ -805,6 +805,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Scores.lost": lambda d: (d.asked.score("recency").lost, {"policy": "recency"}),
     "Lab.verdict": lambda d: (d.challenged.verdict, {"missing": "zero"}),
     "Lab.challenge": lambda d: (d.lab.challenge, {"pack": "cascade", "reason": "is it better?"}),
+    "Lab.guard": lambda d: (d.lab.guard, {"pack": "cascade", "reason": "is it as good?"}),
     "LabPolicies.calibrate": lambda d: (
         d.asked.policies.calibrate,
         {"questions": [{"query": f"tabs {n}?", "wants": [1]} for n in range(20)], "install": False},
