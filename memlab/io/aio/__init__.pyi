@@ -432,16 +432,6 @@ class AsyncLabPolicies(_Live):
         reason: str = "",
     ) -> Challenge:
         """Compare a pack with the active pack in all later logged recalls."""
-    async def begin_challenge(
-        self,
-        pack: PolicyLike,
-        design: ChallengeDesign,
-        extra: ExtraItems,
-        rate: float,
-        reason: str,
-        guard: Mapping[str, float] | None = None,
-    ) -> Challenge:
-        """Begin a challenge; ``guard`` has the options of ``lab.guard`` that its event stores."""
     async def end_challenge(self, name: str, *, reason: str = "") -> None:
         """End a challenge and keep its log."""
     @property
