@@ -502,7 +502,7 @@ class State:
                 embedded = len(self.vectors)
 
     def drop_unembedded(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return those of the ascending ``rows`` whose vectors are already computed."""
+        """Filter ascending ``rows`` to the rows whose vectors are already computed."""
         return rows[rows.searchsorted(self.unembedded) :] if self.unembedded else rows
 
     def _add_texts(self, texts: Sequence[str]) -> None:
