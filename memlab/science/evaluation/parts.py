@@ -1,4 +1,4 @@
-"""Re-export internals of the evaluation for tests and reference implementations.
+"""Re-export internals of the evaluation for ``memlab.evolve``, tests and reference implementations.
 
 The public interface is ``memlab.science.evaluation``.
 """
@@ -9,25 +9,37 @@ from memlab.science.evaluation._influence import level_without
 from memlab.science.evaluation._intervals import (
     FEW,
     Estimate,
+    Flags,
+    Floats,
+    Ints,
     Sample,
+    Statistic,
     adjust_all,
     benjamini_hochberg,
     bonferroni,
     cluster_interval,
     cluster_sums,
     degrees_of_freedom,
+    mean,
 )
-from memlab.science.evaluation._log import closed, horizon_micros, read_answers, read_log
+from memlab.science.evaluation._labels import Gold, frame_of_labels, read_gold, split_metric
+from memlab.science.evaluation._log import Log, closed, horizon_micros, read_answers, read_log
 from memlab.science.evaluation._measure import (
     ARM,
     COLUMNS,
     Compared,
     Credited,
+    Evidence,
+    Tests,
     TopK,
+    compare,
     difference_statistic,
+    gather_evidence,
+    measure,
     predicted_rewards,
     recalls_for,
     recalls_needed,
+    select_features,
     value_statistic,
 )
 from memlab.science.evaluation._periods import (
@@ -43,6 +55,7 @@ from memlab.science.evaluation._position import (
     pair_probes,
     random_position_p,
 )
+from memlab.science.evaluation._prepared import Prepared, prepare
 from memlab.science.evaluation._sequence import (
     RATES,
     WEIGHTS,
@@ -54,6 +67,7 @@ from memlab.science.evaluation._sequence import (
     recalls_to_end,
     sequence,
 )
+from memlab.science.evaluation._targets import RESERVED, Ranker, rank_top_k
 from memlab.science.evaluation._tests import (
     GATE_TITLES,
     Balance,
@@ -70,6 +84,7 @@ from memlab.science.evaluation._tests import (
     score_strata,
     untested_sentence,
 )
+from memlab.science.evaluation._tune import search_point
 
 __all__ = [
     "ARM",
@@ -77,6 +92,7 @@ __all__ = [
     "FEW",
     "GATE_TITLES",
     "RATES",
+    "RESERVED",
     "WEIGHTS",
     "Balance",
     "Bets",
@@ -84,10 +100,20 @@ __all__ = [
     "Course",
     "Credited",
     "Estimate",
+    "Evidence",
     "Facts",
+    "Flags",
+    "Floats",
     "Gate",
+    "Gold",
+    "Ints",
+    "Log",
+    "Prepared",
     "Process",
+    "Ranker",
     "Sample",
+    "Statistic",
+    "Tests",
     "TopK",
     "adjust_all",
     "benjamini_hochberg",
@@ -95,6 +121,7 @@ __all__ = [
     "closed",
     "cluster_interval",
     "cluster_sums",
+    "compare",
     "degrees_of_freedom",
     "difference_bounds",
     "difference_statistic",
@@ -104,7 +131,9 @@ __all__ = [
     "falls_at",
     "find_repeated",
     "format_count",
+    "frame_of_labels",
     "gates",
+    "gather_evidence",
     "horizon_micros",
     "independence_p",
     "level_of",
@@ -112,13 +141,18 @@ __all__ = [
     "log_mixture",
     "lot_position_p",
     "lower_bound",
+    "mean",
+    "measure",
     "pair_numbers",
     "pair_probes",
     "position_p",
     "predicted_rewards",
+    "prepare",
     "random_position_p",
+    "rank_top_k",
     "rate_penalty",
     "read_answers",
+    "read_gold",
     "read_log",
     "recalls_for",
     "recalls_needed",
@@ -127,7 +161,10 @@ __all__ = [
     "recalls_to_open",
     "redundancy_p",
     "score_strata",
+    "search_point",
+    "select_features",
     "sequence",
+    "split_metric",
     "untested_sentence",
     "value_statistic",
 ]
