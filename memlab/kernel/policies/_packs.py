@@ -43,6 +43,7 @@ from memlab.kernel.language import (
     read_pack,
 )
 from memlab.kernel.policies._features import FEATURES
+from memlab.kernel.policies._lineage import Lineage
 from memlab.kernel.policies._settings import (
     SETTINGS,
     Setting,
@@ -105,6 +106,8 @@ class Pack(Displayed):
         Hash of all policies and settings and of the version of the language.
     known_for
         Hash of the ranking (the slots seed-score, spread, cut and recall-score) for which `known` was calibrated.
+    lineage
+        Packs that the pack was made from, and the operator. None if it was written by hand.
 
     Examples
     --------
@@ -121,6 +124,7 @@ class Pack(Displayed):
     sources: tuple[str, ...]
     hash: str
     known_for: str = ""
+    lineage: Lineage | None = field(default=None, compare=False)
     _fingerprints: dict[tuple[str, int], dict[str, str]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -164,7 +168,8 @@ class Pack(Displayed):
     def __reduce__(self) -> tuple[object, ...]:
         # A read-only mapping cannot be pickled.
         mappings = dict(self.policies), dict(self.settings)
-        return Pack, (self.name, self.doc, *mappings, self.sources, self.hash, self.known_for)
+        rest = self.sources, self.hash, self.known_for, self.lineage
+        return Pack, (self.name, self.doc, *mappings, *rest)
 
     @property
     def tells_known(self) -> bool:
