@@ -23,7 +23,15 @@ from memlab.science.evaluation._intervals import (
     mean,
 )
 from memlab.science.evaluation._labels import Gold, frame_of_labels, read_gold, split_metric
-from memlab.science.evaluation._log import Log, closed, horizon_micros, read_answers, read_log
+from memlab.science.evaluation._log import (
+    Horizon,
+    Log,
+    Missing,
+    closed,
+    horizon_micros,
+    read_answers,
+    read_log,
+)
 from memlab.science.evaluation._measure import (
     ARM,
     COLUMNS,
@@ -106,8 +114,10 @@ __all__ = [
     "Floats",
     "Gate",
     "Gold",
+    "Horizon",
     "Ints",
     "Log",
+    "Missing",
     "Prepared",
     "Process",
     "Ranker",

@@ -58,14 +58,14 @@ class Archive:
             return False
         size = program.size
         kept = False
-        for niche, value in self._niches(program, size):
+        for niche, value in self.niches_of(program, size):
             rank = (value, program.value, -size)
             if niche not in self.niches or rank > self.niches[niche][0]:
                 self.niches[niche] = rank, program
                 kept = True
         return kept
 
-    def _niches(self, program: Program, size: int) -> Iterator[tuple[tuple[Any, ...], float]]:
+    def niches_of(self, program: Program, size: int) -> Iterator[tuple[tuple[Any, ...], float]]:
         """Return the niches of a program, with its value in each."""
         yield ("size", size), program.value
         moved = float((program.outcome != self.start.outcome).mean())
