@@ -16,7 +16,8 @@ import polars as pl
 from memlab.errors import InputError, PolicyError
 from memlab.kernel.base.arguments import AsGiven, Seed, Within, checked
 from memlab.kernel.base.progress import bar
-from memlab.kernel.language import Policy, policy_parts
+from memlab.kernel.language import Policy
+from memlab.kernel.language.graph import reachable
 from memlab.kernel.policies import FEATURES, Lineage, Pack, PolicyLike
 from memlab.science.batch import Workers
 from memlab.science.evaluation import Estimate, Gate
@@ -203,7 +204,7 @@ def evolve(
         level=level,
         reward_range=None,
     )
-    search, state = open_search(read, seed, len(_operations(read.start)) + _ROOM)
+    search, state = open_search(read, seed, len(reachable(read.start.root)) + _ROOM)
     inputs, path = "", None if folder is None else Path(folder)
     if path is not None:
         inputs = digest_inputs(read, seed=seed, budget=budget, level=level)
@@ -237,13 +238,6 @@ def evolve(
                 raise
             ended = "interrupt"
     return _judge(read, search, state, ended, seed, level)
-
-
-def _operations(policy: Policy) -> list[Any]:
-    """Return the operations of a policy."""
-    from memlab.kernel.language.graph import reachable
-
-    return reachable(policy.root)
 
 
 def _read_budget(budget: int | str) -> tuple[int, float]:
@@ -429,6 +423,7 @@ def _judge(
     joint = 1 - (1 - level) / max(1, len(chosen))
     log, matrix, goal = data.parts["report"]
     base = goal.totals(matrix.scores(data.start))
+    labelled = isinstance(goal, LabelGoal)  # metrics of labels are shares
     rows: list[dict[str, Any]] = []
     winner: tuple[Program, Estimate, Any] | None = None
     gains: list[Estimate] = []
@@ -454,8 +449,8 @@ def _judge(
             {
                 "size": program.size,
                 "value": value.value,
-                "low": value.low,
-                "high": value.high,
+                "low": max(value.low, 0.0) if labelled else value.low,
+                "high": min(value.high, 1.0) if labelled else value.high,
                 "gain": gain.value,
                 "gain_low": gain.low,
                 "gain_high": gain.high,

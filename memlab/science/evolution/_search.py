@@ -81,12 +81,15 @@ class Search(NamedTuple):
 
 def score_program(part: Part, policy: Policy, parents: tuple[str, ...], operator: str) -> Program:
     """Return a policy with its goal on a part of the data."""
-    totals = part.goal.totals(part.matrix.scores(policy))
+    scores = part.matrix.scores(policy)
+    totals = part.goal.totals(scores)
     sums = sum_by_cluster(part.log, totals)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(part.goal.statistic(sums.sum(axis=0)))
         clusters, outcome = part.goal.statistic(sums), part.goal.statistic(totals)
     value = float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else -math.inf
+    # A policy without a finite score shows nothing, and evaluate refuses it.
+    value = value if np.isfinite(scores).any() else -math.inf
     return Program(policy, value, clusters, np.nan_to_num(outcome), parents, operator)
 
 

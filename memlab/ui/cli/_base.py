@@ -169,6 +169,7 @@ SECTIONS = {
     "Policies": {
         "policy": "check, use, install, roll back, challenge, verdict ...",
         "evaluate": "estimate how each policy would have performed on a log",
+        "evolve": "search for a better policy on a lab's questions or log",
         "bench": "measure retrieval quality on labelled questions",
     },
     "Keep": {
