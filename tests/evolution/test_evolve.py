@@ -89,18 +89,20 @@ def read_example() -> Data:
 
 def test_a_planted_interaction_is_found_on_clusters_that_were_not_searched(planted: Log) -> None:
     found = search(planted, budget=1500)
-    assert found.best is not None and found.gain is not None
-    assert found.gain.low > 0 and found.start + found.gain.value > 0.9
+    assert found.best is not None
+    assert found.gain is not None
+    assert found.gain.low > 0
+    assert found.start + found.gain.value > 0.9
     assert set(found.best.inputs) >= {"a", "b"}  # type: ignore[union-attr]
 
 
 def test_nothing_better_is_a_result_with_a_bound() -> None:
     found = search(build_log(lambda v: v["a"]), budget=600)
-    assert found.best is None and found.sentence.startswith(
-        "Nothing better was found: 600 programs"
-    )
+    assert found.best is None
+    assert found.sentence.startswith("Nothing better was found: 600 programs")
     noise = search(build_log(lambda v: np.random.default_rng(5).random(v["a"].shape)), budget=600)
-    assert noise.best is None and "may be better by up to" in noise.sentence
+    assert noise.best is None
+    assert "may be better by up to" in noise.sentence
 
 
 def test_parts_share_no_cluster(planted: Log) -> None:
@@ -154,17 +156,16 @@ def test_values_equal_those_of_a_sorted_table(metric: str) -> None:
 
 def test_same_seed_same_front_with_two_processes(planted: Log) -> None:
     one, two = search(planted), search(planted, executor=2)
-    assert (
-        one.front.equals(two.front)
-        and one.frame.equals(two.frame)
-        and one.lineage.equals(two.lineage)
-    )
+    assert one.front.equals(two.front)
+    assert one.frame.equals(two.frame)
+    assert one.lineage.equals(two.lineage)
     assert not search(planted, seed=1).frame.equals(one.frame)
 
 
 def test_a_time_is_reproduced_by_its_number_of_programs(planted: Log) -> None:
     timed = search(planted, budget="0.1 s")
-    assert timed.tried and search(planted, budget=timed.tried).front.equals(timed.front)
+    assert timed.tried
+    assert search(planted, budget=timed.tried).front.equals(timed.front)
 
 
 def test_an_interrupted_search_continues_to_the_same_front(planted: Log, tmp_path: Path) -> None:
@@ -180,12 +181,11 @@ def test_an_interrupted_search_continues_to_the_same_front(planted: Log, tmp_pat
         with pytest.raises(KeyboardInterrupt):
             search(planted, budget=1200, folder=tmp_path, progress=interrupt)
     again = search(planted, budget=1200, folder=tmp_path)
-    assert rounds == 2 and again.tried == 1200
-    assert (
-        again.front.equals(whole.front)
-        and again.frame.equals(whole.frame)
-        and again.lineage.equals(whole.lineage)
-    )
+    assert rounds == 2
+    assert again.tried == 1200
+    assert again.front.equals(whole.front)
+    assert again.frame.equals(whole.frame)
+    assert again.lineage.equals(whole.lineage)
     assert search(planted, budget=1200, folder=tmp_path).front.equals(whole.front)
     with pytest.raises(InputError, match="Name another folder"):
         search(planted, budget=1300, folder=tmp_path)
@@ -278,7 +278,8 @@ def test_a_bad_proposal_is_refused_and_the_search_goes_on(
     planted: Log, propose: Callable[..., Any], reason: str
 ) -> None:
     found = search(planted, budget=60, propose=propose, timeout=0.2)
-    assert found.proposals == 1 and len(found.refusals) == 1
+    assert found.proposals == 1
+    assert len(found.refusals) == 1
     assert reason in found.refusals[0]
     assert search(planted, budget=60).front.equals(found.front)
 
@@ -291,11 +292,12 @@ def test_a_proposal_that_wins_is_named_in_the_lineage(planted: Log) -> None:
         return "(fn [a b] (* a b))"
 
     found = search(planted, budget=40, propose=propose)
-    assert not found.refusals and "propose" in found.lineage["operator"].to_list()
+    assert not found.refusals
+    assert "propose" in found.lineage["operator"].to_list()
     assert found.best is not None
-    assert (
-        "Worst decisions:" in texts[0] and "above it by:" in texts[0] and "ranked out:" in texts[0]
-    )
+    assert "Worst decisions:" in texts[0]
+    assert "above it by:" in texts[0]
+    assert "ranked out:" in texts[0]
 
 
 def test_a_log_of_feedback_is_searched_with_its_gates() -> None:
@@ -316,7 +318,8 @@ def test_a_log_of_feedback_is_searched_with_its_gates() -> None:
         return "(fn [new_score] new_score)"
 
     found = memlab.evolve(log, "old_score", missing="zero", budget=200, propose=propose)
-    assert found.metric == "value" and found.front.height >= 2
+    assert found.metric == "value"
+    assert found.front.height >= 2
     assert "Wanted memories:" in texts[0]
 
 
@@ -329,12 +332,14 @@ def test_a_winner_on_a_lab_becomes_a_challenger_with_its_lineage(tmp_path: Path)
         before = lab.policies.pack.hash, len(lab.log.frame) if hasattr(lab.log, "frame") else 0
         found = memlab.evolve(lab, "(fn [words] words)", metric="recall@10", budget=500)
         assert lab.policies.pack.hash == before[0]
-        assert isinstance(found.best, memlab.Pack) and found.best.lineage is not None
+        assert isinstance(found.best, memlab.Pack)
+        assert found.best.lineage is not None
         assert found.best.lineage.operator == "evolve"
         challenge = lab.challenge(found.best)
         assert challenge is not None
     page = found.report(tmp_path / "found.html").read_text()
-    assert "Policies found by search" in page and "<script" not in page.split("<main")[-1]
+    assert "Policies found by search" in page
+    assert "<script" not in page.split("<main")[-1]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from memlab.science.evaluation._intervals import (
 )
 from memlab.science.evaluation._labels import Gold, frame_of_labels, read_gold, split_metric
 from memlab.science.evaluation._log import (
+    RESERVED,
     Horizon,
     Log,
     Missing,
@@ -75,7 +76,7 @@ from memlab.science.evaluation._sequence import (
     recalls_to_end,
     sequence,
 )
-from memlab.science.evaluation._targets import RESERVED, Ranker, rank_top_k
+from memlab.science.evaluation._targets import Ranker, rank_top_k
 from memlab.science.evaluation._tests import (
     GATE_TITLES,
     Balance,

@@ -57,13 +57,13 @@ class Archive:
         if not math.isfinite(program.value):
             return False
         size = program.size
-        kept = False
+        entered = False
         for niche, value in self.niches_of(program, size):
             rank = (value, program.value, -size)
             if niche not in self.niches or rank > self.niches[niche][0]:
                 self.niches[niche] = rank, program
-                kept = True
-        return kept
+                entered = True
+        return entered
 
     def niches_of(self, program: Program, size: int) -> Iterator[tuple[tuple[Any, ...], float]]:
         """Return the niches of a program, with its value in each."""

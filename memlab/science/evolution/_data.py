@@ -11,14 +11,12 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.printable import count_of
-from memlab.kernel.language import Input, Policy, Signature, compile_policy, policy_parts
+from memlab.kernel.language import Policy, Signature, compile_policy, policy_parts
 from memlab.kernel.language.reader import quoted
 from memlab.kernel.policies import FEATURES, Pack, SinglePolicy, as_pack, get_slot, read_policy
 from memlab.kernel.slates import CONTENT, TABLES, Slates
 from memlab.science.evaluation.parts import (
     RESERVED,
-    Evidence,
-    Gold,
     Ints,
     Log,
     Prepared,
@@ -45,6 +43,7 @@ _MIN_CLUSTERS = 6
 _METRIC = "ndcg@10"
 """The default metric of labels, as that of ``lab.score``."""
 _TYPES: dict[Any, Any] = {pl.Boolean: "bool", pl.String: "str", pl.List(pl.String): "set"}
+"""The types of the language for columns that are not numbers."""
 
 
 class Part(NamedTuple):
@@ -143,7 +142,7 @@ def read_data(
             f"{ranker.name} is not a policy, so no program can be bred from it. Write it as a policy."
         )
     base = _find_base(start, ranker.policy, ranker.pack, lab)
-    codes, held = _split(log, seed, anchors)
+    codes, anchored = _split(log, seed, anchors)
     names = _list_features(prepared, base, ranker.policy, log.only(np.flatnonzero(codes == 0)))
     signature = _sign(names, ranker.policy)
     text, helpers, params = policy_parts(ranker.policy)
@@ -158,7 +157,7 @@ def read_data(
         base,
         signature,
         metric,
-        held,
+        anchored,
         lab,
         (*notes, *log.notes),
     )
@@ -193,15 +192,15 @@ def _recall_questions(lab: Any, start: Any = None) -> tuple[Slates, pl.DataFrame
     active = lab.policies.pack
     pack = active if start is None else as_pack(start, lambda: active)
     pack = pack.with_policy(SLOT, compile_policy(_read_all(), get_slot(SLOT).signature, name=SLOT))
-    asked, now = read_asked(lab.questions, None), lab.io.store.clock()
+    questions, now = read_asked(lab.questions, None), lab.io.store.clock()
     slates = [
         replace(recall_question(lab, pack, row, 10, now).slate, decision=number)
-        for number, row in enumerate(asked, 1)
+        for number, row in enumerate(questions, 1)
     ]
     labels = pl.DataFrame(
         {
-            "decision": range(1, len(asked) + 1),
-            "memory_id": [sorted(set(row["wants"])) for row in asked],
+            "decision": range(1, len(questions) + 1),
+            "memory_id": [sorted(set(row["wants"])) for row in questions],
         },
         schema={"decision": pl.Int64, "memory_id": pl.List(pl.Int64)},
     )
@@ -282,7 +281,9 @@ def _sign(names: Mapping[str, str], start: Policy) -> Signature:
     """Return the signature of the programs: the slot's, with the features of the data only."""
     declared = {**get_slot(SLOT).signature.inputs, **start.signature.inputs}
     # A foreign log has columns that no slot declares; the start was compiled with all of them.
-    inputs = [item for name, item in declared.items() if name in names or name in start.arguments]
+    inputs = {
+        name: item for name, item in declared.items() if name in names or name in start.arguments
+    }
     return Signature(SLOT, inputs, aggregates=True)
 
 
@@ -329,5 +330,5 @@ def _read_part(
         return Part(log, matrix, FeedbackGoal(gather_evidence(log, prepared.settings, features)))
     kind, cut = split_metric(metric)
     log = replace(log, limit=np.full(len(log), cut))
-    named = labels.join(log.decisions.select("decision"), on="decision", how="semi")
-    return Part(log, matrix, LabelGoal(replace(read_gold(named, log), name=kind)))
+    own = labels.join(log.decisions.select("decision"), on="decision", how="semi")
+    return Part(log, matrix, LabelGoal(replace(read_gold(own, log), name=kind)))

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from memlab.errors import InputError, PolicyError
+from memlab.errors import InputError
 from memlab.kernel.base.arguments import AsGiven, Seed, Within, checked
 from memlab.kernel.base.progress import bar
 from memlab.kernel.language import Policy
@@ -66,6 +66,7 @@ _REMEMBERED = 5
 """The last refusals that a proposer is told about."""
 _UNITS = {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600}
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|sec|min|m|h)\s*\Z")
+"""The units of a budget, and a number with its unit."""
 
 
 @checked
@@ -181,6 +182,7 @@ def evolve(
     >>> found.front["operator"].to_list()[0]
     'start'
     """
+    # All arguments are checked before the data are read, which may take a minute.
     if tuple(slots) != (SLOT,):
         raise InputError(
             f"memlab.evolve searches {SLOT} only, not {', '.join(slots) or 'no slot'}: a log has the features of its "
@@ -270,7 +272,7 @@ def _ask(propose: Proposer, data: Data, search: Search, state: State, timeout: f
         tuple(state.refusals[-_REMEMBERED:]),
         lambda: _describe(data, search, parent),
     )
-    state.asked += 1
+    state.proposals += 1
     try:
         policy = call_proposer(propose, parent.policy, evidence, data.compile, timeout)
         program = score_program(search.part, policy, (parent.policy.hash,), "propose")
@@ -300,11 +302,11 @@ def _describe(
         gates: tuple[str, ...] = ()
     else:
         top = goal.top_k(scores)
-        shown = np.zeros(len(log.recall), dtype=np.int64)
-        shown[top.rows] = top.ranks
+        ranks = np.zeros(len(log.recall), dtype=np.int64)
+        ranks[top.rows] = top.ranks if top.ranks is not None else 1
         useful = log.answered & (np.nan_to_num(log.reward) >= 0.5)
         rows = np.flatnonzero(useful)
-        rank, cut = shown[rows], log.limit
+        rank, cut = ranks[rows], log.limit
         counts = {"shown": int((rank > 0).sum()), "ranked out": int((rank == 0).sum())}
         gates = tuple(map(str, _measure_gates(data, "search", scores)[1]))
     lost = [i for i in range(len(rows)) if not 0 < rank[i] <= cut[log.recall[rows[i]]]]
@@ -320,6 +322,7 @@ def _describe_loss(
     data: Data, search: Search, policy: Policy, scores: np.ndarray[Any, Any], row: int
 ) -> str:
     """Return a sentence on a wanted memory that is not shown, and why the first memory is above it."""
+    # Features of the first and of the wanted memory are read from the log, and compared term by term.
     log = search.part.log
     recall = int(log.recall[row])
     rows = np.flatnonzero(log.recall == recall)
@@ -500,7 +503,7 @@ def _judge(
         reported=len(chosen),
         clusters={name: part.log.clusters for name, part in data.parts.items()},
         clustered=data.prepared.log.clustered,
-        proposals=state.asked,
+        proposals=state.proposals,
         refusals=tuple(state.refusals),
         ended=ended,
         seed=seed,

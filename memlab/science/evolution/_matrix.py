@@ -83,6 +83,7 @@ class Matrix:
 
     def scores(self, policy: Policy) -> Floats:
         """Return the score of each candidate, f64[n]; NaN for null."""
+        # A value is taken from the cache at the topmost node that has one, so nodes below it are not computed.
         program = ArrayProgram(policy.root, policy.derived)
         values, masks = program.values.copy(), program.masks.copy()
         nullable = 0
@@ -100,11 +101,11 @@ class Matrix:
             if i not in needed or not node.args:
                 continue
             key = node.digest
-            known = self._cache.pop(key, None)
-            if known is None:
+            stored = self._cache.pop(key, None)
+            if stored is None:
                 needed.update(program.slot[arg.index] for arg in node.args)
             else:
-                values[i], masks[i] = self._cache[key] = known
+                values[i], masks[i] = self._cache[key] = stored
                 needed.remove(i)
         with np.errstate(all="ignore"):
             execute(
@@ -146,9 +147,9 @@ class LabelGoal:
     def totals(self, scores: Floats) -> Floats:
         """Return whether each recall has labels, and its metric: f64[recalls, 2]."""
         rank = self.ranks(scores)
-        shown = (rank > 0) & (rank <= self.cut)
+        visible = (rank > 0) & (rank <= self.cut)
         relevant = np.zeros((len(self.sizes), self.cut), dtype=np.bool_)
-        relevant[self.recall[self.rows[shown]], rank[shown] - 1] = True
+        relevant[self.recall[self.rows[visible]], rank[visible] - 1] = True
         values = METRICS[self.kind](relevant, self.count)
         return np.column_stack([self.judged, np.nan_to_num(values)])
 

@@ -10,9 +10,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, TypeAlias
 
-from memlab.errors import InputError, MemlabError, ModelError, OverBudget, PolicyError
+from memlab.errors import MemlabError
 from memlab.kernel.language import Policy
-from memlab.kernel.policies import FEATURES
 from memlab.subjects.models import LanguageModel
 
 __all__ = ["ParentEvidence", "Proposer", "Refusal", "call_proposer", "model_proposer"]
@@ -48,13 +47,6 @@ class ParentEvidence:
         and of registered extensions that the data have.
     refusals
         Why earlier proposals were refused. A text that does not compile has its line with a caret.
-    failures
-        The number of wanted memories by the stage that lost them.
-    worst
-        Sentences about the decisions with the worst outcome: the query, the wanted memory, its rank,
-        and why others rank above it.
-    gates
-        The gates that the parent fails on a log of feedback.
     """
 
     value: float
@@ -90,7 +82,7 @@ class ParentEvidence:
         """The evidence in words, as a language model is told."""
         parts: list[tuple[str, Sequence[str]]] = [
             ("Value", [f"{self.metric} = {self.value:.4f} on the search part"]),
-            ("Wanted memories", [f"{place}: {count}" for place, count in self.failures.items()]),
+            ("Wanted memories", [f"{stage}: {count}" for stage, count in self.failures.items()]),
             ("Worst decisions", self.worst),
             ("Closed gates", self.gates),
             ("Refused proposals", self.refusals),

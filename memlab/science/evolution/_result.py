@@ -1,4 +1,4 @@
-"""What a search returns: the front, the winner, and what speaks for it."""
+"""What a search returns: the front, the winner, and the evidence for it."""
 
 from __future__ import annotations
 
@@ -72,6 +72,8 @@ class Evolved(Report):
         The seed of the search, and the confidence level.
     notes
         Observations about the data.
+    untested
+        With feedback, the gates of the best policy that the log cannot test.
 
     Examples
     --------
@@ -114,8 +116,9 @@ class Evolved(Report):
         gain = self.gain
         span = f"{gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]"
         if self.best is not None:
-            held = f"{self.metric} {self.start + gain.value:.4f}, {span} over the start, on clusters that the search never read."
-            return f"A better policy was found: {held} {untested_sentence(self.untested)}".rstrip()
+            value = f"{self.metric} {self.start + gain.value:.4f}, {span} over the start"
+            untested = untested_sentence(self.untested)
+            return f"A better policy was found: {value}, on clusters that the search never read. {untested}".rstrip()
         closed = sorted({gate for gates in self.front["closed"].to_list() for gate in gates})
         gates = f" Closed gates withhold it: {', '.join(closed)}." if closed else ""
         missed = self.front["gain_high"].max()
@@ -129,12 +132,12 @@ class Evolved(Report):
             f"on the report part.{gates}{bound}"
         )
 
-    def _display(self) -> object:
+    def _display(self) -> tuple[list[str], Table]:
         parts = ", ".join(f"{name} {count}" for name, count in self.clusters.items())
         lines = [
             self.sentence,
-            f"{self.metric}, {self.tried:,} programs, seed {self.seed}; clusters ({self.clustered}): {parts}. Intervals hold "
-            f"together for {count_of(self.reported, 'policy')} at {self.level:.0%}.",
+            f"{self.metric}, {self.tried:,} programs, seed {self.seed}; clusters ({self.clustered}): {parts}. "
+            f"Intervals hold together for {count_of(self.reported, 'policy')} at {self.level:.0%}.",
             *(["The search was interrupted."] if self.ended == "interrupt" else []),
             *(
                 [f"{count_of(self.proposals, 'proposal')}, {len(self.refusals)} refused."]
@@ -194,7 +197,7 @@ class Evolved(Report):
         InputError
             If the file cannot be written.
         """
-        lines, table = self._display()  # type: ignore[misc]
+        lines, table = self._display()
         html = render_page(
             Path(__file__).parent / "evolved.html",
             {},
@@ -207,6 +210,7 @@ class Evolved(Report):
         return write_page(html, path)
 
 
+# Columns of the table in a terminal; the frame has all.
 _COLUMNS: Columns = (
     ("policy", lambda row: row["hash"][:12]),
     ("size", "{size}"),

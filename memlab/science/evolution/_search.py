@@ -1,8 +1,7 @@
 """Rounds of variation, selection into the archive, and tuning of constants.
 
-A round is a fixed number of programs in four tasks. Each task starts from the same archive with a
-generator of its own, so its result depends on the seed, the round and the task alone, and not on the
-executor. The archive of a round is written to the folder, so a search continues from its last round.
+A round is a fixed number of programs in four tasks. Each task starts from the same archive with its
+own generator, so its result depends on the seed, the round and its number, not on the executor. The archive of a round is written to the folder, so a search continues from its last round.
 """
 
 from __future__ import annotations
@@ -56,16 +55,16 @@ class State:
     tried: int = 0
     tuned: list[str] = field(default_factory=list)
     lineage: dict[str, tuple[tuple[str, ...], str, float]] = field(default_factory=dict)
-    asked: int = 0
+    proposals: int = 0
     refusals: list[str] = field(default_factory=list)
 
     def add(self, program: Program) -> bool:
         """Add a program to the archive, and remember its parents if it enters."""
-        kept = self.archive.add(program)
-        if kept:
+        entered = self.archive.add(program)
+        if entered:
             row = program.parents, program.operator, program.value
             self.lineage.setdefault(program.policy.hash, row)
-        return kept
+        return entered
 
 
 class Search(NamedTuple):
@@ -116,8 +115,8 @@ def run_round(search: Search, state: State, programs: int, executor: Any) -> Non
     )
     work = partial(_run_task, search, state.archive, state.rounds, tuned)
     results = run_tasks(work, list(enumerate(sizes)), executor)
-    for found in results:
-        for program in found:
+    for programs_of_task in results:
+        for program in programs_of_task:
             state.add(program)
     if tuned is not None:
         state.tuned.append(tuned.policy.hash)
@@ -138,13 +137,13 @@ def _run_task(
     rng = np.random.default_rng((search.seed, round, index))
     local = Archive(archive.start)
     local.niches = dict(archive.niches)
-    kept: list[Program] = []
+    entered: list[Program] = []
 
     def keep(policy: Policy, parents: tuple[str, ...], operator: str) -> Program:
         """Score a policy, and add it unless it does worse on an anchor."""
         program = score_program(search.part, policy, parents, operator)
         if (program.outcome[search.anchors] >= search.floor).all() and local.add(program):
-            kept.append(program)
+            entered.append(program)
         return program
 
     # The first task tunes the best program that was not tuned yet.
@@ -158,14 +157,14 @@ def _run_task(
         if rng.random() < _CROSSOVER and len(parents) > 1:
             other = _choose(parents, rng)
             child = crossover(parent.policy, other.policy, rng, max_nodes=search.max_nodes)
-            origin = parent.policy.hash, other.policy.hash
+            origin: tuple[str, ...] = parent.policy.hash, other.policy.hash
         else:
             edits = 2 if rng.random() < _TWO_EDITS else 1
             child = mutate(parent.policy, rng, edits=edits, max_nodes=search.max_nodes)
             origin = (parent.policy.hash,)
         if child.changed:
             keep(child.policy, origin, child.edits[0].partition(":")[0])
-    return kept
+    return entered
 
 
 def _choose(programs: list[Program], rng: np.random.Generator) -> Program:
@@ -181,10 +180,11 @@ def _tune(
     keep: Callable[[Policy, tuple[str, ...], str], Program],
 ) -> int:
     """Tune constants of a program as ``memlab.tune`` does, and return the number of programs."""
+    # Constants are multiplied, so that their sign stays; mutations change signs.
     policy = program.policy
     numbers = [item for item in literals(policy) if not item.structural]
     params = [item for item in policy.params.values() if item.value]
-    chosen = [*numbers, *params]
+    chosen: list[Any] = [*numbers, *params]
     if not chosen or budget < 20:
         return 0
     chosen = [chosen[i] for i in sorted(rng.permutation(len(chosen))[:_TUNED])]
@@ -207,8 +207,8 @@ def _tune(
             tuned = edited(policy, changes, values=values)
         except PolicyError:
             return math.inf
-        found = keep(tuned, (policy.hash,), "tune")
-        return -found.value if math.isfinite(found.value) else math.inf
+        scored = keep(tuned, (policy.hash,), "tune")
+        return -scored.value if math.isfinite(scored.value) else math.inf
 
     search_point(loss, [(-_SPAN, _SPAN)] * len(chosen), [0.0] * len(chosen), budget, rng)
     return spent
@@ -217,6 +217,7 @@ def _tune(
 # The folder of a search has one file, which is replaced after each round.
 
 _FILE = "search.json"
+"""The file of a search, which is replaced as a whole so that an interruption leaves the last round."""
 
 
 def digest_inputs(data: Data, **inputs: Any) -> str:
@@ -249,7 +250,7 @@ def save_state(folder: Path, inputs: str, state: State) -> None:
         "rounds": state.rounds,
         "tried": state.tried,
         "tuned": state.tuned,
-        "asked": state.asked,
+        "proposals": state.proposals,
         "refusals": state.refusals,
         "lineage": {key: [list(row[0]), *row[1:]] for key, row in state.lineage.items()},
         "programs": {
@@ -292,6 +293,6 @@ def load_state(folder: Path, inputs: str, data: Data, state: State) -> bool:
         ranks = dict(archive.niches_of(program, program.size))
         archive.niches[tuple(niche)] = (ranks[tuple(niche)], program.value, -program.size), program
     state.rounds, state.tried, state.tuned = body["rounds"], body["tried"], body["tuned"]
-    state.asked, state.refusals = body["asked"], body["refusals"]
+    state.proposals, state.refusals = body["proposals"], body["refusals"]
     state.lineage = {key: (tuple(row[0]), row[1], row[2]) for key, row in body["lineage"].items()}
     return True

@@ -319,11 +319,12 @@ def evolve(
 
     Example: memlab evolve my.memlab --budget "10 min" --out better.hy
     """
+    if slots:
+        options["slots"] = slots
     result = memlab.evolve(
         lab,
         budget=int(budget) if budget.isdecimal() else budget,
         progress=not as_json and sys.stderr.isatty(),
-        **({"slots": slots} if slots else {}),
         **options,
     )
     if out is not None and isinstance(result.best, memlab.Pack):
