@@ -299,7 +299,7 @@ def load_installed() -> None:
 
 
 def _load(entry: EntryPoint) -> None:
-    """Register the extension of an entry point, or warn if it cannot be imported."""
+    """Register the extension of an entry point, or warn if the import fails."""
     try:
         register_extension(entry.load(), entry.value)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - memlab must start whatever a package raises
@@ -312,7 +312,7 @@ def _load(entry: EntryPoint) -> None:
 
 
 def describe_missing(needs: Mapping[str, str]) -> list[str]:
-    """Return a message for each required extension that is missing or differs.
+    """Return a message for each required extension that is missing or has another version.
 
     `needs` has the required version of each extension by name. The list is empty if all are registered in these versions.
     """

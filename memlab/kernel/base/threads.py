@@ -39,7 +39,7 @@ _HOLDERS: weakref.WeakSet[Holder] = weakref.WeakSet()
 
 
 def watch_interrupts(holder: Holder) -> None:
-    """Register `holder` so that interrupted calls release its locks."""
+    """Register `holder` so that its locks are released when a call is interrupted."""
     _HOLDERS.add(holder)
 
 
@@ -211,7 +211,7 @@ class Worker:
         self._work.set()
 
     def stop(self) -> None:
-        """Stop after the current step and wait for it."""
+        """Stop after the current step, and wait until the thread has ended."""
         self.stop_soon()
         if self._thread is not None and threading.current_thread() is not self._thread:
             self._thread.join()
@@ -242,11 +242,11 @@ class Background:
 
     @property
     def active(self) -> bool:
-        """True if the work continues."""
+        """True if the worker is running and was not told to stop."""
         return self._worker.active
 
     def stop(self) -> None:
-        """Stop after the current step and wait for it."""
+        """Stop after the current step, and wait until the thread has ended."""
         self._worker.stop()
 
     def stop_soon(self) -> None:

@@ -50,7 +50,7 @@ class SimpleGraph:
     matrix: SparseMatrix
 
     def places(self, rows: Ints) -> Ints:
-        """Return the index of each node in ``nodes``, -1 for nodes without an edge."""
+        """Return the index of each node in ``nodes``, or -1 for nodes without an edge."""
         if not len(self.nodes):
             return np.full(len(rows), -1, dtype=np.int64)
         index = np.minimum(np.searchsorted(self.nodes, rows), len(self.nodes) - 1)
@@ -58,7 +58,7 @@ class SimpleGraph:
 
 
 def simple_graph(edges: Edges, keep: NDArray[np.bool_] | None = None) -> SimpleGraph:
-    """Build the simple graph of all edges that were not removed, or of masked edges.
+    """Build the simple graph of all edges that were not removed, or of the masked edges.
 
     ``keep`` is the mask of edges to use.
     """
@@ -180,7 +180,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
 
 
 def _looked_up(nodes: Ints, groups: Ints, wanted: Ints) -> tuple[NDArray[np.bool_], Ints]:
-    """Return a mask of the nodes that have a community, and their communities."""
+    """Return which nodes have a community, and the communities of these nodes."""
     if not len(nodes):
         return np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
     index = np.minimum(np.searchsorted(nodes, wanted), len(nodes) - 1)
@@ -228,7 +228,7 @@ class Communities:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row for each node: ``row`` and ``community``."""
+        """A frame with the columns ``row`` and ``community``, one row per node."""
         return pl.DataFrame({"row": self.rows, "community": self.labels})
 
 
@@ -335,7 +335,7 @@ def _modularity(matrix: SparseMatrix, labels: Ints, resolution: float) -> float:
 
 
 def _by_size(labels: Ints) -> Ints:
-    """Renumber groups by falling size; of equal ones the smallest member is first."""
+    """Renumber groups by decreasing size; the smallest member breaks ties."""
     _, first, group, size = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )

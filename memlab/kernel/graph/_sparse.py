@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 def order_by_number(numbers: NDArray[np.integer]) -> NDArray[np.uint32]:
-    """Return the positions of numbers below 2**31 in ascending order, equal ones in their order."""
+    """Return the stable ascending sort order of numbers below 2**31."""
     return sort_by_number(numbers, np.arange(len(numbers)))
 
 
@@ -49,7 +49,7 @@ class SparseMatrix:
         return len(self.starts) - 1
 
     def rows(self) -> Ints:
-        """Return the row of each entry."""
+        """Return the row index of each entry."""
         return np.arange(self.size).repeat(np.diff(self.starts))
 
     def sums(self) -> Floats:
@@ -57,7 +57,7 @@ class SparseMatrix:
         return np.bincount(self.rows(), self.data, self.size).astype(np.float64, copy=False)
 
     def columns_of(self, rows: Ints) -> Ints:
-        """Return the columns of the entries of some rows, row by row."""
+        """Return the column indices of the entries in the selected rows, row by row."""
         start, count = self.starts[rows], self.starts[rows + 1] - self.starts[rows]
         ends = count.cumsum()
         index = np.arange(int(count.sum()))
@@ -65,7 +65,7 @@ class SparseMatrix:
 
 
 def build_matrix(rows: Ints, columns: Ints, data: Floats, size: int) -> SparseMatrix:
-    """Build a matrix from entries in any order; entries of one position are added."""
+    """Build a matrix from entries in any order; entries at the same position are added."""
     of_index, of_number = len(data).bit_length(), size.bit_length()
     if of_index + 2 * of_number < 64:
         # One sort of rows, columns and positions as one integer.

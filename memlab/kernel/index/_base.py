@@ -66,7 +66,7 @@ class Opened(Protocol):
     """An index file that is mapped or loaded and can be searched."""
 
     def near(self, point: NDArray[np.float32], n: int, effort: float) -> NDArray[np.int64]:
-        """Return ``n`` rows near ``point``; their order has no meaning.
+        """Return ``n`` rows near ``point``, in no particular order.
 
         ``effort`` multiplies the number of nodes that are searched.
         """
@@ -168,7 +168,7 @@ class Forest:
         self._rows, self._search_k = rows, settings.get("search_k") or search_k(rows)
 
     def near(self, point: NDArray[np.float32], n: int, effort: float) -> NDArray[np.int64]:
-        """Return about four times ``n`` rows near ``point``, to be scored exactly later."""
+        """Return about four times ``n`` rows near ``point``, as candidates for exact scoring."""
         nodes = max(round(self._search_k * effort), n)
         # Four times as many candidates are scored exactly, because the projection misorders the most distant ones. This
         # takes 0.1 ms more.
@@ -190,7 +190,7 @@ def _new_index(dim: int) -> Any:
 
 
 def _read_settings(rows: int) -> Mapping[str, int]:
-    """Return the settings of Annoy, or raise MissingExtra if it is not installed."""
+    """Return the settings of Annoy, or raise MissingExtra if Annoy is not installed."""
     _new_index(1)
     return {"trees": _TREES, "seed": _SEED}
 
@@ -359,7 +359,7 @@ class Base:
 
     @property
     def settings(self) -> dict[str, int]:
-        """The settings of the file and of a search."""
+        """The settings of the index file and of a search."""
         return {**self.header.settings, **self._opened.settings(), "dimensions": self.header.kept}
 
 
@@ -462,7 +462,7 @@ def sample_checksum(path: Path) -> str:
 
 
 def check_bases(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield each index file in a folder with its fault, or "" if it is undamaged.
+    """Yield each index file in a folder with its fault, or "" for an undamaged file.
 
     Every file is read in full.
     """

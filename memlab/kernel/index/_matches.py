@@ -97,7 +97,7 @@ def bm25(
 
 
 def coverage(hits: TermHits, *, count: int, weight: Scores | None = None) -> tuple[Ints, Scores]:
-    """Return the rows that match a query, and the share of its idf mass in each.
+    """Return the rows that match a query, and the share of the query's idf mass in each row.
 
     Rows ascend. The mass also includes words that no eligible row contains, so a row with all other words is not fully
     covered. ``weight`` is the idf of the terms, by default computed from these rows.
@@ -140,7 +140,7 @@ class GroupLengths:
 
 
 def _build_lengths(total: Scores, rows: Ints) -> GroupLengths:
-    """Build `GroupLengths` of groups (say sessions) from their word and row counts."""
+    """Build `GroupLengths` of groups, such as sessions, from their word and row counts."""
     count = int(np.count_nonzero(rows))
     return GroupLengths(total, rows, count, float(total.sum()) / count if count else 0.0)
 
@@ -297,7 +297,7 @@ def _count_terms(term: Ints, size: int) -> Ints:
 
 
 def idf_mass(weight: Scores, unknown: int, count: int) -> float:
-    """Return the total idf of all terms of a query, with terms that no text contains."""
+    """Return the total idf of all terms of a query, including terms that no text contains."""
     mass = float(weight.sum())
     return (
         mass + unknown * float(idf(np.zeros(1, dtype=np.int64), count)[0]) if unknown else mass
@@ -401,7 +401,7 @@ class Matches:
         return rows[best(self.scores(rows), n)]
 
     def scores(self, rows: Rows) -> Scores:
-        """Return the BM25 score of each of ``rows``; 0 for a row that does not match."""
+        """Return the BM25 score of each of ``rows``, or 0 for a row that does not match."""
         if self._few:
             return self._look_up(self._scored, rows)
         frequencies, norm = self._frequencies_in(rows), self._norm(rows)
@@ -436,7 +436,7 @@ class Matches:
         return np.asarray(self._frequencies_in(rows) > 0)
 
     def around(self, windows: Rows, terms: Rows, *, k1: float, b: float) -> Scores:
-        """Return the BM25 score of each window of rows, by the given terms of the query.
+        """Return the BM25 score of each window of rows for some terms of the query.
 
         Each column of ``windows`` is one document, with -1 in empty cells. Its term frequencies are summed over its
         rows, and its length is that of its first row.
@@ -475,7 +475,7 @@ class Matches:
         return self._with_best_passages(rows, shares, Matches.coverage)
 
     def _look_up(self, values: Scores, rows: Rows) -> Scores:
-        """Return the value of each of ``rows``; 0 for rows that do not match the query.
+        """Return the value of each of ``rows``, or 0 for rows that do not match the query.
 
         The positions are cached, because several features read the same rows in sequence.
         """
@@ -560,7 +560,7 @@ class Matches:
         return self._last_frequencies[1]
 
     def _count_in(self, windows: Rows) -> NDArray[Any]:
-        """Return the summed frequency of each term in each window, as [windows, terms]."""
+        """Return the summed frequency of each term in each window, as an array [windows, terms]."""
         posted, column = self.hits.posted if self._few else (_NONE, _NONE)
         if not len(posted) or len(posted) * self.hits.size > _CELLS:
             unique, column = compact(windows.ravel() + 1)
@@ -650,7 +650,7 @@ class Matches:
 
 
 def _find_leading(values: Scores, n: int) -> Rows:
-    """Return positions that include those of the ``n`` greatest values.
+    """Return the positions of the ``n`` greatest values, and possibly more positions.
 
     The result seldom has more than a few times ``n`` positions. Its threshold is estimated from a sample, which takes a
     tenth of the time of a partition.
@@ -664,10 +664,10 @@ def _find_leading(values: Scores, n: int) -> Rows:
 
 
 def _nth_greatest(values: Scores, n: int) -> float:
-    """Return slightly less than the ``n``-th greatest value, or 0 if there is none."""
+    """Return a lower bound of the ``n``-th greatest value, or 0 for fewer values."""
     return float(np.partition(values, -n)[-n]) * _SAFE if len(values) >= n else 0.0
 
 
 def _saturate(tf: NDArray[Any], norm: Scores) -> Scores:
-    """Return ``tf / (tf + norm)``, the BM25 saturation; 0 where ``tf`` is 0."""
+    """Return ``tf / (tf + norm)``, the BM25 saturation, or 0 where ``tf`` is 0."""
     return np.asarray(np.divide(tf, tf + norm, out=np.zeros(tf.shape), where=tf > 0))

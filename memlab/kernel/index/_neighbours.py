@@ -150,7 +150,7 @@ class Build:
         )
 
     def _await(self) -> None:
-        """Wait until the builder process ends, and record its failure."""
+        """Wait until the builder process ends, and record any failure of the process."""
         if self._process is None:
             return
         _, output = self._process.communicate()
@@ -287,7 +287,7 @@ class Neighbours:
 
     @property
     def base(self) -> Base | None:
-        """The index file in use, or None."""
+        """The index file in use, or None without an index."""
         return self._base
 
     @property
@@ -364,7 +364,7 @@ class Neighbours:
         return self._base is not None
 
     def verify(self) -> tuple[str, ...]:
-        """Read the whole index and all vectors, and return a message for each damage.
+        """Read the whole index and all vectors, and return a message for each fault.
 
         A damaged index is removed and later rebuilt. Damaged vectors must be restored from the journal of the lab.
         """
@@ -446,7 +446,7 @@ class Neighbours:
         self._release(keep_stamp=True)
 
     def _open(self, path: Path, header: Header) -> None:
-        """Open an index file and attach it to the vectors, or record why this failed."""
+        """Open an index file and attach it to the vectors, or record the reason for a failure."""
         try:
             base = Base(path, header, effort=self.effort)
         except (DamagedLab, OSError) as error:
@@ -547,7 +547,7 @@ class Neighbours:
         self._build = Build(self._folder, self.kind.name, self._vectors, rows, self._chosen())
 
     def _chosen(self) -> Mapping[str, int]:
-        """Return the settings that a caller chose for the next index or for the one in use."""
+        """Return the settings that a caller chose for the next or the current index."""
         chosen = dict(self.chosen or {})
         if self._base is not None:
             header = self._base.header

@@ -144,7 +144,7 @@ class TermHits:
 
     @cached_property
     def term(self) -> NDArray[np.int64]:
-        """The index in the query of the term of each posting."""
+        """The position in the query of each posting's term."""
         return np.arange(self.size).repeat(self.frequency)
 
     @cached_property
@@ -185,7 +185,7 @@ class Passages:
     def append(
         self, rows: Sequence[int], texts: Sequence[str], speakers: Sequence[str | None]
     ) -> None:
-        """Split the texts of long rows into passages and index them."""
+        """Split the texts of long rows into passages and index these passages."""
         first = len(self.words)
         spans = [passages_of(text) for text in texts]
         counts = np.array([len(spans_of_text) for spans_of_text in spans])
@@ -271,7 +271,7 @@ class Words:
         return lengths
 
     def append(self, texts: Sequence[str], speakers: Sequence[str | None] = ()) -> None:
-        """Index each text as one more row.
+        """Index each text as a new row.
 
         The name of the speaker is indexed with the text, as if the text began with it.
         """
@@ -504,7 +504,7 @@ class Words:
     # -- private -----------------------------------------------------------------------------------------------
 
     def _of_passages(self) -> Words:
-        """Return an empty index for passages that shares terms and forms with this one."""
+        """Return an empty index of passages that shares terms and forms with this index."""
         inner = Words(self.language, stop_words=())
         inner._tokens, inner.written, inner._splits = (
             self._tokens,
@@ -530,7 +530,7 @@ class Words:
         }
 
     def _restore(self, path: Path, arrays: dict[str, NDArray[Any]], prefix: str = "") -> None:
-        """Restore lengths, postings and word forms from arrays with a prefix of names.
+        """Restore lengths, postings and word forms from arrays whose names have a prefix.
 
         Raises DamagedLab or ValueError if they are inconsistent.
         """
@@ -582,7 +582,7 @@ class Words:
 
 
 def _count_keys(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct keys, ascending, and how often each occurs.
+    """Return the distinct keys, ascending, and the number of occurrences of each key.
 
     The array ``keys`` is sorted in place, which takes half the time of ``unique``.
     """

@@ -155,7 +155,7 @@ def _events(connection: sqlite3.Connection) -> Iterator[Fault]:
 
 
 def _contents(connection: sqlite3.Connection) -> dict[int, bytes]:
-    """Return the digest over all texts of each event, by event number."""
+    """Return the digest of all texts of each event, by event number."""
     digests: dict[int, list[bytes]] = {}
     for event, digest in connection.execute("SELECT event, digest FROM payload ORDER BY id"):
         digests.setdefault(event, []).append(digest if isinstance(digest, bytes) else b"")
@@ -252,7 +252,7 @@ def _checked(connection: sqlite3.Connection) -> Iterator[Fault]:
 def replace_rows(
     connection: sqlite3.Connection, other: sqlite3.Connection, wanted: Iterable[Fault]
 ) -> int:
-    """Replace faulty rows by those of ``other`` within the open transaction.
+    """Replace faulty rows by the same rows of ``other`` within the open transaction.
 
     Returns the number of faults for which ``other`` has the row.
     """
@@ -352,7 +352,7 @@ def _head_of(connection: sqlite3.Connection) -> Head:
 
 
 def copy_rows(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
-    """Copy all rows of a journal of the current format into an empty one, within the open transaction."""
+    """Copy all rows of a current-format journal into an empty journal in the open transaction."""
     for table in _KEYS:
         rows = source.execute(f"SELECT * FROM {table}")
         width = len(rows.description)
@@ -400,7 +400,7 @@ def _sound_head(connection: sqlite3.Connection, folder: Path) -> Head:
 
 
 def is_intact(folder: Path) -> bool:
-    """Return whether no row of a lab's journal is missing or changed."""
+    """Return True if no row of a lab's journal is missing or changed."""
     try:
         read_head(folder)
     except LabError:

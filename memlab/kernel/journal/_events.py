@@ -85,7 +85,7 @@ def digest_text(salt: bytes, id: int, text: str) -> bytes:
 
 
 def digest_parts(parts: Iterable[tuple[str, bytes]]) -> str:
-    """Return the digest of a sealed segment's parts, which enters the chain.
+    """Return the digest of a sealed segment's parts for the hash chain.
 
     The parts are in the order of their names.
     """

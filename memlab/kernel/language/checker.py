@@ -120,7 +120,7 @@ class Checker:
     # The whole policy.
 
     def argument(self, name: str) -> Node | SetName | None:
-        """Return the node or set of a policy argument, or None if unknown."""
+        """Return the node or set of a policy argument, or None for an unknown argument."""
         if name in self.signature.lists:
             return self.dag.of_slate("list", self.scalar(self.signature.lists[name]))
         declared = self.signature.inputs.get(name)
@@ -153,7 +153,7 @@ class Checker:
         return self.dag.input(name, type)
 
     def result(self, body: Form, env: Env) -> Node:
-        """Check the policy body and return its node, of the slot's return type."""
+        """Check the policy body against the slot's return type and return its node."""
         returns = self.signature.returns
         if "first" in self.forms:
             # A policy over lists: list nodes must not survive in the weight of an item.
@@ -284,7 +284,7 @@ class Checker:
         return ALIASES.get(name, name) in self.forms or name in self.helpers
 
     def call(self, form: Form, env: Env, tail: bool) -> Node:
-        """Return the node of a call of a built-in form or a helper."""
+        """Return the node of a call to a built-in form or a helper."""
         if not form.items:
             raise self.error(
                 "An empty form has no value. Write a function and its arguments.", form
@@ -306,7 +306,7 @@ class Checker:
         raise self.unknown(head, self.forms)
 
     def unknown(self, head: Form, forms: Iterable[str]) -> PolicyError:
-        """Build the error for a call of a name that is not a function."""
+        """Build the error for a call to a name that is not a function."""
         name = head.text
         if name in ABSENT:
             return self.error(ABSENT[name], head, PolicyNameError)
@@ -376,7 +376,7 @@ class Checker:
         return [self.dag.typed(node, type) for node in nodes]
 
     def choose(self, test: Node, then: Node, otherwise: Node) -> Node:
-        """Build an ``if`` node, field by field for updates.
+        """Build an ``if`` node; for updates, build one for each field.
 
         A field that a branch omits keeps its old value.
         """
@@ -398,7 +398,7 @@ class Checker:
         return self.dag.record(fields)
 
     def picked(self, node: Node, form: Form) -> Node:
-        """Return item weights of a policy over lists: 1 for the picked item, else 0."""
+        """Return item weights of a policy over lists: 1 for the picked item, otherwise 0."""
         if node.type == "pick":
             return node.args[0]
         if node.constant and (
@@ -438,7 +438,7 @@ class Checker:
         return tuple(words) if declared else ()
 
     def check_word(self, literal: Node, other: Node, form: Form) -> None:
-        """Raise an error under `form` if a constant string can never equal `other`."""
+        """Raise an error that points at `form` if a constant string can never equal `other`."""
         if other.constant or not (literal.constant and isinstance(literal.value, str)):
             return
         words = self.vocabulary(other)

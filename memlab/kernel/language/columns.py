@@ -145,7 +145,7 @@ class Evaluation(NamedTuple):
 
     @property
     def root(self) -> Node:
-        """Graph node of the policy's result."""
+        """The graph node of the policy's result."""
         return self.program.nodes[-1]
 
     def value(self, node: Node) -> Any:
@@ -354,7 +354,7 @@ class ColumnProgram:
         ]
 
     def aggregates(self, frame: pl.DataFrame, by: str | None, order: str) -> pl.DataFrame:
-        """Return one column per aggregate, named by its hash."""
+        """Return one column per aggregate, named by the aggregate's hash."""
         last = max([i + 1 for i, stage in enumerate(self.slates) if stage], default=0)
         work = self._evaluate(self._base(frame), frame, by, order, last)
         names = [pl.col(f"n{n.index}").alias(aggregate_name(n)) for n in self.aggregated]
@@ -413,7 +413,7 @@ def _repeated(name: str, node: Node, height: int) -> pl.Series:
 
 
 def _collected(work: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
-    """Return a lazy frame collected without optimizations."""
+    """Collect a lazy frame without optimizations."""
     return work if isinstance(work, pl.DataFrame) else work.collect(optimizations=_FLAGS)
 
 

@@ -195,7 +195,7 @@ def _quote(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def literals(checker: Checker, form: Form, clause: bool = False) -> tuple[Form, ...]:
-    """Return the keys of one clause of case, or the options of in."""
+    """Return the keys of one ``case`` clause, or the options of ``in``."""
     form = unquoted(form)
     keys = form.items if form.kind == "list" or (clause and form.kind == "call") else (form,)
     keys = tuple(
@@ -255,7 +255,7 @@ def _one_of(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 def case_keys(
     checker: Checker, form: Form
 ) -> tuple[Form, list[tuple[tuple[Form, ...], Form]], Form]:
-    """Return the subject of a case, its keys with their values, and the value of else."""
+    """Return the subject of a ``case``, its keys with their values, and its ``else`` value."""
     subject, *rest = checker.arity(form, 3)
     clauses = all(map(is_case_clause, rest))
     pairs, otherwise = paired(checker, form, tuple(rest), clauses)
@@ -310,7 +310,7 @@ def _if_null(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _direct(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a call of a function with a fixed number of arguments."""
+    """Check a call to a function with a fixed number of arguments."""
     takes = PRIMITIVES[name].takes
     arguments = checker.arity(form, len(takes), len(takes))
     nodes = [
@@ -391,7 +391,7 @@ def _param(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _inherited(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Return the value of the policy that this policy inherits.
+    """Return the graph node of the parent policy that ``(inherited)`` stands for.
 
     Its text is checked with its own arguments and helpers, so that no name of one text captures a name of the other.
     """
@@ -538,13 +538,13 @@ def _misplaced(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _length(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(length acts)``: the number of items of the slate."""
+    """Check ``(length acts)``, which returns the number of items of the slate."""
     (values,) = checker.arity(form, 1, 1)
     return checker.dag.of_slate("length", _of_lists(checker, form, values, env, "list"))
 
 
 def _range(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(range (length acts))``: the positions of all slate items.
+    """Check ``(range (length acts))``, which returns the positions of all slate items.
 
     ``(range 0 (length acts))`` means the same.
     """
@@ -579,7 +579,7 @@ def _filter(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _nth(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a call of ``nth``, the list item at a position; return its graph node.
+    """Check a call to ``nth``, the list item at a position; return its graph node.
 
     The result is the value of a list at the position that filter tests.
     """
@@ -590,7 +590,7 @@ def _nth(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _is_empty(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(empty? items)``: true if ``items`` has no position."""
+    """Check ``(empty? items)``, which tests whether ``items`` has no position."""
     (items,) = checker.arity(form, 1, 1)
     dag = checker.dag
     selected = _of_lists(checker, form, items, env, "items").args[0]
@@ -599,7 +599,7 @@ def _is_empty(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _first(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(first items)``: the item with the best rank."""
+    """Check ``(first items)``, which returns the item with the best rank."""
     (items,) = checker.arity(form, 1, 1)
     dag = checker.dag
     selected = _of_lists(checker, form, items, env, "items").args[0]
@@ -611,7 +611,7 @@ def _first(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _of_lists(checker: Checker, form: Form, argument: Form, env: Env, op: str) -> Node:
-    """Check that an argument has the list type `op` and return its node."""
+    """Check that an argument is the list or position kind `op` and return its node."""
     node = checker.check(argument, env)
     if node.op != op:
         raise checker.error(

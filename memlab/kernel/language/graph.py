@@ -45,7 +45,7 @@ class Node:
 
     @property
     def digest(self) -> str:
-        """Meaning hash of the subgraph below this node: a Merkle hash of 64 hexadecimal digits."""
+        """The meaning hash of the subgraph below this node, in 64 hexadecimal digits."""
         return self._digest().hex()
 
     def _digest(self) -> bytes:
@@ -89,7 +89,7 @@ class Dag:
         self._known: dict[tuple[object, ...], Node] = {}
 
     def _node(self, op: str, args: tuple[Node, ...], type: NodeType, value: object = None) -> Node:
-        """Return the existing node with these attributes, or create it."""
+        """Return the existing node with these attributes, or create a new node."""
         key = (op, type, None if value is None else constant_key(value), *[a.index for a in args])
         node = self._known.get(key)
         if node is None:
@@ -115,7 +115,7 @@ class Dag:
         return self._node(op, args, "num")
 
     def of_slate(self, type: ListType, *args: Node) -> Node:
-        """Return the node that stands for a list of items, or for a position in one.
+        """Return the node that stands for a list of items, or for a position in a list.
 
         Such a node exists only while a policy over lists is checked.
         """
@@ -134,7 +134,7 @@ class Dag:
         return self.constant(None, type) if node.type is None else node
 
     def member(self, x: Node, words: Iterable[str]) -> Node:
-        """Return the test whether a string is one of `words`; null for a null string."""
+        """Return the node that tests whether a string is in `words`; null stays null."""
         options = tuple(dict.fromkeys(words))
         if x.constant:
             return self.constant(None if x.value is None else x.value in options, "bool")

@@ -122,7 +122,7 @@ class Policy(Displayed):
 
     @property
     def helpers(self) -> tuple[str, ...]:
-        """The ``defn`` forms that the policy was compiled with, used or not."""
+        """The ``defn`` forms that the policy was compiled with, including unused ones."""
         return self._origin.helpers
 
     @cached_property
@@ -148,7 +148,7 @@ class Policy(Displayed):
 
     @cached_property
     def meaning_hash(self) -> str:
-        """Merkle hash of the graph: equal for texts that compute the same operations."""
+        """Merkle hash of the graph, equal for texts with the same operations."""
         return digest(DIALECT, self.root.digest)
 
     @checked
@@ -188,7 +188,7 @@ class Policy(Displayed):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Sorted fields that the policy of a record slot may update; else empty."""
+        """Fields that a record policy may update, sorted; empty for other policies."""
         return self.root.value if self.root.op == "record" else ()
 
     @checked
@@ -412,7 +412,7 @@ class Policy(Displayed):
         aggregates: Mapping[str, float | None] | None = None,
         inherited: bool = False,
     ) -> Any:
-        """Explain the policy's value for one item by additive terms.
+        """Explain the policy's value for one item as additive terms.
 
         Parameters
         ----------

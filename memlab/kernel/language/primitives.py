@@ -57,7 +57,7 @@ def divide(x: float, y: float) -> float:
 
 
 def exp(x: float) -> float:
-    """Return e to the power of x, infinity on overflow."""
+    """Return e to the power of x, or infinity on overflow."""
     try:
         return math.exp(x)
     except OverflowError:
@@ -65,21 +65,21 @@ def exp(x: float) -> float:
 
 
 def log(x: float) -> float:
-    """Return the natural logarithm: -infinity for 0, NaN for negative numbers."""
+    """Return the natural logarithm of x, or -infinity for 0 and NaN for negative numbers."""
     if x > 0.0:
         return math.log(x)
     return -math.inf if x == 0.0 else math.nan
 
 
 def log1p(x: float) -> float:
-    """Return ln(1 + x): -infinity for -1, NaN below."""
+    """Return ln(1 + x), or -infinity for x = -1 and NaN for x < -1."""
     if x > -1.0:
         return math.log1p(x)
     return -math.inf if x == -1.0 else math.nan
 
 
 def sqrt(x: float) -> float:
-    """Return the square root, NaN for negative numbers."""
+    """Return the square root of x, or NaN if x is negative."""
     return math.sqrt(x) if x >= 0.0 else math.nan  # -0.0 stays -0.0
 
 
@@ -97,7 +97,7 @@ def power(x: float, y: float) -> float:
 
 
 def sign(x: float) -> float:
-    """Return -1 or 1 with the sign of x; x itself if it is 0 or NaN."""
+    """Return the sign of x as -1 or 1, or x itself if x is 0 or NaN."""
     return math.copysign(1.0, x) if x < 0.0 or x > 0.0 else x
 
 
@@ -163,14 +163,14 @@ def clamp(x: float | None, low: float | None, high: float | None) -> float | Non
 
 
 def both(x: bool | None, y: bool | None) -> bool | None:
-    """Return the conjunction in three-valued logic: null and false is false."""
+    """Return the three-valued conjunction, in which null and false is false."""
     if x is False or y is False:
         return False
     return None if x is None or y is None else True
 
 
 def either(x: bool | None, y: bool | None) -> bool | None:
-    """Return the disjunction in three-valued logic: null or true is true."""
+    """Return the three-valued disjunction, in which null or true is true."""
     if x is True or y is True:
         return True
     return None if x is None or y is None else False
@@ -187,7 +187,7 @@ def is_null(x: Any) -> bool:
 
 
 def if_null(x: Any, y: Any) -> Any:
-    """Return y if x is null, else x."""
+    """Return y if x is null, otherwise x."""
     return y if x is None else x
 
 
@@ -202,7 +202,7 @@ Masked = tuple[Any, Any]
 
 
 def _none(mask: Any) -> Any:
-    """Return a null mask for use in logical functions: False stands for no mask."""
+    """Return a null mask for use in logical functions: False if there is no mask."""
     return False if mask is None else mask
 
 
@@ -218,13 +218,13 @@ def _skip(choose: Callable[..., Any]) -> Callable[[Masked, Masked], Masked]:
 
 
 def _clamp_masked(a: Masked, b: Masked, c: Masked) -> Masked:
-    """Limit values; a null bound becomes NaN, which does not limit."""
+    """Clamp values to bounds; a null bound becomes NaN and has no effect."""
     low, high = (np.where(_none(mask), np.nan, bound) for bound, mask in (b, c))
     return _array_clamp(a[0], low, high), a[1]
 
 
 def _and_masked(a: Masked, b: Masked) -> Masked:
-    """Return the conjunction in three-valued logic of values with masks."""
+    """Return the three-valued conjunction of values with null masks."""
     (x, p), (y, q) = a, b
     p, q = _none(p), _none(q)
     false = np.logical_or(np.greater(~np.asarray(x), p), np.greater(~np.asarray(y), q))
@@ -233,7 +233,7 @@ def _and_masked(a: Masked, b: Masked) -> Masked:
 
 
 def _or_masked(a: Masked, b: Masked) -> Masked:
-    """Return the disjunction in three-valued logic of values with masks."""
+    """Return the three-valued disjunction of values with null masks."""
     (x, p), (y, q) = a, b
     p, q = _none(p), _none(q)
     true = np.logical_or(np.greater(x, p), np.greater(y, q))
@@ -241,7 +241,7 @@ def _or_masked(a: Masked, b: Masked) -> Masked:
 
 
 def _if_masked(c: Masked, a: Masked, b: Masked) -> Masked:
-    """Select by a test; a null test selects the last argument."""
+    """Select values by a test; where the test is null, select the last argument."""
     test = np.greater(c[0], _none(c[1]))
     if a[1] is None and b[1] is None:
         return np.where(test, a[0], b[0]), None
@@ -257,7 +257,7 @@ def _if_null_masked(a: Masked, b: Masked) -> Masked:
 
 
 def _is_null_masked(a: Masked) -> Masked:
-    """Return the nulls as booleans, which are never null."""
+    """Return a mask of the nulls, which itself contains no nulls."""
     x, p = a
     return (np.zeros(np.shape(x), bool) if p is None else np.asarray(p)), None
 

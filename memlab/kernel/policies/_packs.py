@@ -178,7 +178,7 @@ class Pack(Displayed):
 
     @checked
     def differing(self, other: Pack) -> dict[str, Policy]:
-        """Return the policies that differ from another pack's, in the order in which to install them.
+        """Return the policies that differ from another pack's policies, in installation order.
 
         ``known`` comes first if it is not calibrated for this pack's ranking, so that it is not
         afterwards.
@@ -253,7 +253,7 @@ class Pack(Displayed):
         )
 
     def unit(self, slot: str) -> float:
-        """Return how many units of the slot's policy make one unit of the slot.
+        """Return the number of policy units in one unit of the slot.
 
         A policy in an older spelling may use another unit, such as milliseconds instead of days.
 
@@ -291,7 +291,7 @@ class Pack(Displayed):
 
     @property
     def policy_hashes(self) -> dict[str, str]:
-        """Hash of each policy, as recorded in slates and events.
+        """The hash of each policy, as recorded in slates and events.
 
         A slot that declares its default as text, as slots of extensions do, is omitted while it has the default.
         """
@@ -304,7 +304,7 @@ class Pack(Displayed):
 
     @property
     def selects(self) -> bool:
-        """True if the pack has a policy of its own in the slot ``select``."""
+        """True if the pack has its own policy in the slot ``select``."""
         return "select" in self.decided
 
     @checked
@@ -436,7 +436,7 @@ class Pack(Displayed):
 
 
 def _text_of_forms(source: object) -> Any:
-    """Return the text of a pack's Hy forms; a `Misfit` (error) for any other value."""
+    """Return the text of a pack's Hy forms, or a `Misfit` for any other value."""
     forms = policy_form_text(source)
     if isinstance(source, Policy) or (forms is not None and not forms.startswith("(pack ")):
         raise InputError(
@@ -771,7 +771,7 @@ def inherited_helpers(
 
 
 def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy]:
-    """Return the policies that a pack imports under another name, by that name."""
+    """Return the policies that a pack imports under another name, keyed by that name."""
     policies = {}
     for each in source.imports:
         for alias, slot in each.aliases.items():
@@ -837,7 +837,7 @@ def _compiled_default(slot: str, source: str | Path, signature: Signature) -> Po
 
 
 def _hash_ranking(policies: Mapping[str, Policy]) -> str:
-    """Return the hash of the policies that decide which candidates and scores ``known`` reads."""
+    """Return the hash of the policies that determine the inputs of the policy ``known``."""
     return _digest(" ".join(policies[slot].hash for slot in _READ_BY_KNOWN))
 
 
@@ -876,7 +876,7 @@ def _changed_settings(settings: Mapping[str, SettingValue]) -> dict[str, Setting
 
 
 def _owner_suffix(declared: Slot | Setting) -> str:
-    """Return " of OWNER" for an extension's slot or setting: a suffix of hashed text."""
+    """Return the suffix " of OWNER" for the hashed text of an extension's slot or setting."""
     return f" of {declared.owner}" if declared.owner else ""
 
 
@@ -1061,7 +1061,7 @@ class Challenge(Displayed):
 
 
 def error_share(number: int) -> float:
-    """Return the share of a lab's error that the comparison with this number may spend.
+    """Return the share of a lab's error budget that a comparison may spend, by number.
 
     The share of number k is 6 / (pi k)^2, so the shares of all numbers sum to 1.
 

@@ -118,7 +118,7 @@ class Slot(Displayed):
 
     @property
     def signature(self) -> Signature:
-        """Signature that policies of this slot are checked against."""
+        """The signature that policies of this slot are checked against."""
         # Extensions add features at run time, so the signature is rebuilt when the registry has changed.
         signature = self._signatures.get(FEATURES.changes)
         if signature is None:

@@ -75,12 +75,12 @@ def has_digit(value: str) -> bool:
 
 
 def has_symbol(value: str) -> bool:
-    """Return whether a value contains, before its end, a symbol that names lack."""
+    """Return whether a value contains, before its end, a symbol that names do not contain."""
     return _SYMBOL.search(value) is not None
 
 
 def is_mixed(value: str) -> bool:
-    """Return whether small letters, capitals and digits alternate as in random values.
+    """Return whether upper case, lower case and digits alternate as in random values.
 
     Names in mixed case alternate less often.
 

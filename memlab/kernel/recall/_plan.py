@@ -160,7 +160,7 @@ def _to_promote(moment: Moment) -> Rows:
 
 
 def _stays(results: frozenset[tuple[str, Value]] | None) -> bool:
-    """Return whether a policy with these results keeps every memory in recall.
+    """Return whether none of a policy's possible results removes a memory from recall.
 
     A null result keeps the status.
     """
@@ -209,7 +209,7 @@ def _status_index(status: str) -> int:
 
 
 def encode_words(values: NDArray[Any], nulls: Flags | None) -> tuple[Codes, tuple[str, ...]]:
-    """Encode strings as indices into the distinct words that occur, -1 for null.
+    """Encode strings as indices into their distinct values, or -1 for null.
 
     There are few distinct words, and each costs one comparison of the whole column.
     """
@@ -311,7 +311,7 @@ class Stages(Registry[Stage]):
 
 
 def _describe_stage_fault(item: Stage) -> str | None:
-    """Return why an item is no stage, or None."""
+    """Return the reason why an item is not a valid stage, or None."""
     if not isinstance(item, Stage):
         return f"A stage is a memlab.kernel.recall.Stage, not {type(item).__name__}."
     return None if callable(item.run) else f"The stage {item.name} has no function: give run=."
@@ -472,7 +472,7 @@ class Plan:
     """The log parts under challengers, by their hashes. A cache, because compiling takes as long as a recall."""
 
     def log_with(self, challengers: Sequence[Pack]) -> Logging:
-        """Return what slates log while the given packs are challengers.
+        """Return the values that slates log while the given packs are challengers.
 
         Slates then include the features that the challengers read.
         """
@@ -498,7 +498,7 @@ class Plans:
         self._plans: dict[tuple[str, str, str, str, int, int], Plan] = {}
 
     def get(self, pack: Pack, embedder: str) -> Plan:
-        """Return the plan of a pack under an embedder, by the fingerprint of its scoring.
+        """Return the plan of a pack for an embedder, compiling the plan on first use.
 
         The plan is compiled again after an extension is registered or removed.
         """
@@ -563,7 +563,7 @@ def _spreading(pack: Pack) -> Spreading:
 
 
 def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
-    """Return eligibility by hop count, or None if other features decide too.
+    """Return eligibility by hop count, or None if it depends on other features too.
 
     The result is None if ``eligible`` reads other features than ``hops``.
     """
@@ -591,7 +591,7 @@ def _showing(pack: Pack) -> Showing:
 
 
 def _logging(pack: Pack, embedder: str, challengers: Sequence[Pack] = ()) -> Logging:
-    """Compile what slates of a pack log, including features its challengers read."""
+    """Compile the list of values that a pack's slates log, including challengers' features."""
     packs = (*challengers, pack)
     tests = {
         name: other.policies[slot]

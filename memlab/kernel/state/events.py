@@ -253,7 +253,7 @@ class Field:
 
     @cached_property
     def for_asker(self) -> frozenset[str]:
-        """Names of nested fields that are visible only to the viewer of the recall."""
+        """The names of nested fields that are visible only to the viewer of the recall."""
         return frozenset(name for name, part in self.fields.items() if part.asker)
 
     @cached_property
@@ -825,7 +825,7 @@ _FITTING: Mapping[str, type[Any] | tuple[type[Any], ...]] = {
 
 
 def _undeclared(field: Field, value: Any, path: str) -> Iterator[str]:
-    """Yield the paths of values that a field does not declare, or of the wrong type."""
+    """Yield the paths of undeclared values and of values with the wrong type."""
     if value is None:
         return
     if field.role == "undeclared" or not isinstance(value, _FITTING.get(field.role, object)):

@@ -202,7 +202,7 @@ EXTENDED: Registry[Owned] = Registry(
 def add_extension_projections(
     projections: Sequence[type[Projection]],
 ) -> tuple[type[Projection], ...]:
-    """Return ``projections``, followed by those of the registered extensions."""
+    """Return ``projections``, followed by the projections of registered extensions."""
     return (*projections, *(declared.value for declared in EXTENDED.values()))
 
 
@@ -287,7 +287,7 @@ class Tombstones(Projection):
         }
 
     def load(self, dumped: Any) -> None:
-        """Add the tombstones in a dump, of this lab or of another."""
+        """Add the tombstones in a dump of this lab or of another lab."""
         for key, hashes in dumped["hashes"]:
             self._hashes.setdefault(key, set()).update(hashes)
         self._origins.update(dumped["origins"])
@@ -438,7 +438,7 @@ class Entities(Projection):
         return None if index is None else self.owners[index]
 
     def find_number(self, name: str) -> int | None:
-        """Return the number of the entity that a name now refers to, or None."""
+        """Return the number of the entity that a name now refers to, or None if unknown."""
         owner = self.find_owner(name)
         return None if owner is None else self.find_root(owner)
 
@@ -451,7 +451,7 @@ class Entities(Projection):
         return None if number is None else self.entries[number].name
 
     def list_ancestors(self, number: int) -> list[int]:
-        """Return the numbers of an entity and, in order, of those it was merged into."""
+        """Return the numbers of an entity and, in order, of the entities it was merged into."""
         chain = [number]
         while (into := self.entries[chain[-1]].into) is not None:
             chain.append(into)
@@ -462,7 +462,7 @@ class Entities(Projection):
         return self.list_ancestors(number)[-1]
 
     def find_roots(self) -> NDArray[np.int64]:
-        """Return, for each entity by number, the entity that it is finally merged into."""
+        """Return the entity that each entity is finally merged into, by entity number."""
         roots = np.arange(len(self.entries), dtype=np.int64)
         for number in self._merged:
             roots[number] = self.find_root(number)
@@ -666,7 +666,7 @@ class Entities(Projection):
 
     @staticmethod
     def declared_in(dumped: Mapping[str, Any]) -> set[str]:
-        """Return the names in a dump that a person declared, rather than a text mentioned.
+        """Return the names in a dump that a person declared, without names found in texts.
 
         A person declared the names of an entity if it has a type, several names, or a merge.
         """

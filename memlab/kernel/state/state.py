@@ -230,7 +230,7 @@ class State:
         }
 
     def projection(self, kind: type[P]) -> P:
-        """Return the projection of class ``kind``; ExtensionError if it is disabled."""
+        """Return the projection of class ``kind``. Raises ExtensionError if it is disabled."""
         if kind.name in self._broken:
             raise self._broken[kind.name]
         projection = self.projections[kind.name]
@@ -239,7 +239,7 @@ class State:
 
     @property
     def sound_projections(self) -> dict[str, Projection]:
-        """The projections by name, without those that failed and were disabled."""
+        """The projections by name, excluding those disabled after a failure."""
         return {
             name: projection
             for name, projection in self.projections.items()
@@ -274,7 +274,7 @@ class State:
             self._set(event, np.asarray(part["ids"], dtype=np.int64) - 1, part["columns"])
 
     def _join(self, event: Event, part: dict[str, Any]) -> None:
-        """Add edges from memories to tags, clusters or entities, which have names."""
+        """Add edges from memories to named nodes: tags, clusters or entities."""
         source = np.asarray(part["source"], dtype=np.int64) - 1
         target = self.nodes.intern(part["kind"], part["target"])
         relation = np.full(len(source), self._relations(event, [part["relation"]])[0])
@@ -282,7 +282,7 @@ class State:
         self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes)
 
     def _set(self, event: Event, rows: NDArray[np.int64], columns: dict[str, Any]) -> None:
-        """Assign values to ``rows``: one value for all rows, or a list with one for each."""
+        """Assign values to ``rows``: one value for all rows, or a list with one per row."""
         for name, values in columns.items():
             if name not in MEMORY or name in FIXED:
                 raise NewerLab.of_word(f'Event {event.seq} sets "{name}"')
@@ -300,7 +300,7 @@ class State:
                 self.changes += 1
 
     def _set_list(self, event: Event, rows: NDArray[np.int64], name: str, values: Any) -> None:
-        """Assign lists of strings to rows; if they are tags, update the edges to tags."""
+        """Assign lists of strings to rows; lists of tags also update the edges to tags."""
         lists = self.lists[name]
         if name == "tags":
             relation = RELATIONS.index("has-tag")
@@ -474,7 +474,7 @@ class State:
         )
 
     def _embedder(self, event: Event) -> None:
-        """Switch to another embedder and drop the vectors of the previous one, or calibrate it."""
+        """Switch to another embedder and drop all vectors, or calibrate the current embedder."""
         self.generation += 1
         if "scale" in event.body:
             self.scale = event.body["scale"]
@@ -502,7 +502,7 @@ class State:
                 embedded = len(self.vectors)
 
     def drop_unembedded(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows, of ascending ``rows``, whose vectors are already computed."""
+        """Return those of the ascending ``rows`` whose vectors are already computed."""
         return rows[rows.searchsorted(self.unembedded) :] if self.unembedded else rows
 
     def _add_texts(self, texts: Sequence[str]) -> None:
@@ -540,7 +540,7 @@ class State:
         return words
 
     def last_in_session(self, project: str | None, session: str) -> int | None:
-        """Return the id of the newest memory of a session, or None."""
+        """Return the id of the newest memory of a session, or None for an empty session."""
         return (
             self._sessions.last(self.contexts, self.contexts.code(f"{project or ''}\x1f{session}"))
             + 1
@@ -664,7 +664,7 @@ def _spread(values: Any, count: int) -> list[Any]:
 
 
 def first_name(column: str) -> str | None:
-    """Return the default string of a column of names, or None."""
+    """Return the default string of a column of names, or None without a default."""
     default = MEMORY[column].default
     return default if isinstance(default, str) else None
 

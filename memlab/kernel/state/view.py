@@ -83,12 +83,12 @@ def list_audiences(state: State) -> list[str]:
 
 
 def visible_rows(state: State) -> Ints | None:
-    """Return the rows that the viewer of ``state`` sees, or None for all of them."""
+    """Return the rows that the viewer of ``state`` sees, or None for all rows."""
     return np.flatnonzero(~state.hidden) if isinstance(state, ViewerState) else None
 
 
 def match_edges(numbers: Ints, state: State, other: State) -> Ints:
-    """Return the numbers in ``other`` of the edges that have ``numbers`` in ``state``.
+    """Convert the edge numbers of ``state`` to the numbers of the same edges in ``other``.
 
     An edge that ``other`` lacks gets -1. Both states have the same rows of memories.
     """
@@ -167,7 +167,7 @@ class ViewerState(State):
 
     @property
     def upto(self) -> int:
-        """The number of the last event that was read, visible or not."""
+        """The number of the last event that was read, including hidden events."""
         return self._after
 
     def follow(
@@ -203,7 +203,7 @@ class ViewerState(State):
     # -- Events without hidden memories ----------------------------------------------------------------------
 
     def _visible_events(self, events: Iterable[Event], asker: Asker) -> Iterator[Event]:
-        """Yield visible events, and events that add rows, without their hidden parts."""
+        """Yield the visible events and the events that add rows, without their hidden parts."""
         for event in events:
             body, is_visible = self._body(event, asker)
             if is_visible:
@@ -242,7 +242,7 @@ class ViewerState(State):
         return body, is_visible
 
     def _numbered(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Convert edge numbers in an event's body from the full state to the viewer's."""
+        """Convert edge numbers in an event's body from the full state to the viewer's state."""
         if "unlink" in body:
             here = match_edges(np.asarray(body["unlink"], dtype=np.int64), self.full, self)
             body = body | {"unlink": here[here >= 0].tolist()}
@@ -284,7 +284,7 @@ class VisibleBody:
             self.body = _without_strings(self._declared, self.body)
 
     def _members(self, field: Field, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the visible parts of a mapping; wholly hidden members are left out."""
+        """Return the visible parts of a mapping, omitting wholly hidden members."""
         visible: dict[str, Any] = {}
         for name, value in values.items():
             part = self._part(field.get(name), value, values)
@@ -337,7 +337,7 @@ class VisibleBody:
         return flags
 
     def _last_memory(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
-        """Return the last visible memory id that is at most ``value``, or 0."""
+        """Return the last visible memory id up to ``value``, or 0 if no such id is visible."""
         return int(np.flatnonzero(~self._hidden[:value]).max(initial=-1)) + 1
 
     def _memory_count(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
@@ -355,7 +355,7 @@ class VisibleBody:
         return [id for id in part.ids(siblings.get(field.of)) if not self._hidden[id - 1]]
 
     def _flag(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return a true/false field about added memories; None if all of them are hidden."""
+        """Return a true/false field about added memories, or None if all of them are hidden."""
         first = siblings["first"] - 1
         return value if not self._hidden[first : first + siblings["count"]].all() else None
 
@@ -377,7 +377,7 @@ class VisibleBody:
     def _scope(
         self, field: Field, parts: Sequence[tuple[Any, Any]], visible: Callable[[], Any]
     ) -> Any:
-        """Filter an object or tuple by ``visible``, or None if about a hidden memory."""
+        """Filter an object or tuple by ``visible``. Return None if about a hidden memory."""
         unseen = self.unseen
         own = [
             part
@@ -446,7 +446,7 @@ class VisibleBody:
     def _values(
         self, field: Field, part: Any, siblings: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        """Return an assignment of values for its visible memories only, or None."""
+        """Return the part of an assignment that sets visible memories, or None if empty."""
         flags = self._sees(part["ids"])
         if not any(flags):
             return None
@@ -507,7 +507,7 @@ _READ: Mapping[str, Callable[[VisibleBody, Field, Any, Mapping[str, Any]], Any]]
 
 
 def _without_strings(field: Field, value: Any) -> Any:
-    """Remove strings that some viewers may not see from a value of an event's body.
+    """Remove private strings from a value of an event's body.
 
     Items of lists that name their own memories keep their strings, because they were filtered before.
     """
@@ -531,7 +531,7 @@ def _without_strings(field: Field, value: Any) -> Any:
 
 
 def _empty_rows(field: Field, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Empty the strings that some viewers may not see in rows of an event's body."""
+    """Empty the private strings in rows of an event's body."""
     left = dict(columns)
     for name, part in columns.items():
         column = field.get(name)

@@ -36,7 +36,7 @@ _views: WeakKeyDictionary[State, OrderedDict[str, ViewerState]] = WeakKeyDiction
 def view_state(
     journal: Journal | JournalView, state: State, viewer: str | None, *, always: bool = False
 ) -> State:
-    """Return the part of ``state`` that ``viewer`` sees, or all of it if ``viewer`` is None.
+    """Return the part of ``state`` that ``viewer`` sees, or the whole state for None.
 
     ``state`` was folded from ``journal``.
 
@@ -103,7 +103,7 @@ class ViewerJournal(JournalView):
 
     @property
     def full(self) -> Journal | JournalView:
-        """The whole lab's journal, with the events that the viewer does not see."""
+        """The whole lab's journal, including events that the viewer does not see."""
         return self._store.journal
 
     def events(
@@ -121,7 +121,7 @@ class ViewerJournal(JournalView):
         )
 
     def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield the slates of recalls that were asked as the viewer."""
+        """Yield the slates of the viewer's recalls."""
         for decision, blob in self.full.slates(after, upto=upto):
             if question_of(blob, decision=decision).filters.get("viewer") == self._viewer:
                 yield decision, blob
@@ -190,7 +190,7 @@ class ViewerStore(Store):
             pass
 
     def as_of(self, view: JournalView, clock: Clock) -> Store:
-        """Return the store of the past as the same viewer sees it."""
+        """Return an earlier state of the store as the same viewer sees it."""
         return ViewerStore(self._of.as_of(view, clock), self.viewer)
 
     def refresh_index(self) -> None:
@@ -199,7 +199,7 @@ class ViewerStore(Store):
 
     @property
     def neighbours(self) -> Neighbours:  # type: ignore[override]
-        """Raise InputError: a viewer has no index of their own."""
+        """Raise InputError, because a viewer has no index of their own."""
         raise InputError("A view has no index of its own. Use lab.upkeep.index of the lab itself.")
 
     def close(self) -> None:

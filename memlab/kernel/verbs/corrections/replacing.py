@@ -148,7 +148,7 @@ class Dependents:
 
 
 def dependents() -> list[Dependents]:
-    """Return an object for each sort of derived memories that extensions declare."""
+    """Return the handlers that extensions declare for their kinds of derived memories."""
     return [make() for make in list_hooks("dependents")]
 
 
@@ -399,7 +399,7 @@ class Editor:
 
     @property
     def state(self) -> State:
-        """The state including the events of this transaction."""
+        """The state, including the events of this transaction."""
         return self._store.state
 
     def write(self, kind: str, body: dict[str, Any]) -> None:
@@ -408,12 +408,12 @@ class Editor:
         self._store.settle(self._tx)
 
     def again(self, row: int, text: Screened, fields: Mapping[str, Any]) -> EditOutcome:
-        """Edit a memory derived from an edited one, without a check of permission."""
+        """Edit a memory derived from an edited memory, without checking permission."""
         return Editor(self._core, self._tx, self.now).edit(row, text, fields)
 
 
 def _share_value(values: list[Any]) -> Any:
-    """Return the values of several memories in one column; one value if all are equal.
+    """Return the values of several memories in one column, as one value if all are equal.
 
     A column of lists has a list of one list for each memory.
     """
@@ -454,7 +454,7 @@ def _drop_chain(state: State, edges: Change, row: int, complete: Mapping[str, An
 
 
 def _note_removed_edges(change: Change) -> list[str]:
-    """Return a note with the number of removed edges, or no note if there are none."""
+    """Return a note with the number of removed edges, or no note if no edge was removed."""
     count = len(change.unlink)
     return [f"{count} edge{'s' * (count > 1)} of the old text removed."] if count else []
 
@@ -477,7 +477,7 @@ def _note_superseded(state: State, row: int) -> list[str]:
 
 
 def _report_fields(derived: Rederived, edited_fields: Iterable[str]) -> dict[str, list[str]]:
-    """Return the report of an edit as event fields: names of fields without values.
+    """Return the report of an edit as event fields, with field names but no values.
 
     ``given`` are the fields that the edit itself set.
     """
@@ -501,7 +501,7 @@ _DERIVED = RELATIONS.index("derived-from")
 
 
 def _change_edges(state: State, journal: Journal | JournalView, row: int, id: int) -> Change:
-    """Return the change of edges when the memory ``id`` replaces the one in ``row``.
+    """Return the change of edges when the memory ``id`` replaces the memory in ``row``.
 
     Edges that were stated (a chain of turns, a link by hand, a verifier's relation) or strengthened
     by use are inherited. Edges that linking derived from the old text are removed.

@@ -405,7 +405,7 @@ class LabPolicies(Displayed):
         rate: Annotated[float, Within(0.01, 1)] = 1.0,
         reason: str = "",
     ) -> Challenge:
-        """Compare a pack with the active one in every logged recall from the next on.
+        """Compare a pack with the active pack in all later logged recalls.
 
         ``lab.verdict`` reports which is better. There may be several challengers, under one design.
 
@@ -666,7 +666,7 @@ class LabPolicies(Displayed):
 
     @checked
     def unpin(self, slot: str, *, reason: str = "") -> Version:
-        """Unpin a slot. Its current policy stays active until another is installed.
+        """Unpin a slot. Its current policy stays active until another policy is installed.
 
         Parameters
         ----------
@@ -985,7 +985,7 @@ class LabPolicies(Displayed):
             return self._store.versions.versions(slot)[-1]
 
     def _write(self, make: Callable[[VersionLog], list[_Change]], reason: str) -> None:
-        """Write the events that ``make`` builds from the current versions, all or none."""
+        """Write all events that ``make`` builds from the current versions, or none of them."""
         refuse(reason, "reason")
         with self._store.writing() as tx:
             now = self._store.clock()
@@ -1027,7 +1027,7 @@ def _check_unpinned(versions: VersionLog, slot: str) -> None:
 def _make_change(
     kind: str, slot: str, policy: Policy, after: Pack, reason: str, lineage: Lineage | None
 ) -> _Change:
-    """Build the event that installs ``policy``, so that ``after`` is the active pack."""
+    """Build the event that installs ``policy`` and makes ``after`` the active pack."""
     hash = _hash(policy.source)
     body: dict[str, Any] = {
         "slot": slot,
