@@ -1,4 +1,4 @@
-"""Programs of a search, and the archive of those that are worth keeping."""
+"""Programs of a search, and the archive with the best program of each niche."""
 
 from __future__ import annotations
 

@@ -64,9 +64,9 @@ _WORST = 5
 """The decisions that a proposer is told about."""
 _REMEMBERED = 5
 """The last refusals that a proposer is told about."""
+# The units of a budget, and a number with its unit.
 _UNITS = {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600}
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|sec|min|m|h)\s*\Z")
-"""The units of a budget, and a number with its unit."""
 
 
 @checked
@@ -164,8 +164,8 @@ def evolve(
     Notes
     -----
     No proposal is executed as Python; each is compiled like any policy. A policy is better if the
-    lower bound of its gain on the report part is above 0, with Bonferroni's correction for the
-    policies that were measured there, and, with feedback, if no gate is closed. A winner is never
+    lower bound of its gain on the report part is above 0. The bound is corrected by Bonferroni for the
+    policies that were measured there. With feedback, no gate may be closed. A winner is never
     active by itself: ``lab.challenge(found.best)`` compares it with the active pack.
 
     The proposer runs in a thread of this process. One that hangs is left behind after ``timeout``.

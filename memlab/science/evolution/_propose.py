@@ -21,6 +21,7 @@ _MAX_LENGTH = 20_000
 _ANSWER_TOKENS = 2_000
 """The length of a model's answer, 2.5 times what the shipped policy takes."""
 
+# What a language model is told: the form of the answer, and the operations that bred programs use.
 _INSTRUCTIONS = """You improve the ranking policy of a memory store. A policy is an S-expression that
 returns a number for each candidate; candidates are shown by descending number. Answer with one form
 (fn [feature ...] expression) and nothing else. List each feature that you read. Read the listed features

@@ -1,7 +1,8 @@
 """Rounds of variation, selection into the archive, and tuning of constants.
 
-A round is a fixed number of programs in four tasks. Each task starts from the same archive with its
-own generator, so its result depends on the seed, the round and its number, not on the executor. The archive of a round is written to the folder, so a search continues from its last round.
+A round is a fixed number of programs in four tasks. Each task starts from the same archive with its own
+generator, so its result depends on the seed, the round and its number, not on the executor. The state
+after a round is written to the folder, so a search continues from its last round.
 """
 
 from __future__ import annotations
