@@ -112,7 +112,7 @@ class Registry(Mapping[str, D], Displayed):
     # -- for memlab.extend ------------------------------------------------------------------------------------
 
     def refusal(self, item: D) -> str | None:
-        """Return the reason why `item` cannot be declared, or None.
+        """Return the reason why `item` cannot be declared, or None if it can.
 
         An extension may declare one of its own names again. It may not use a name of memlab or of another extension.
 

@@ -791,7 +791,7 @@ def _of_model(model: Model, name: str) -> Embedder:
 
 
 def _fingerprinted(calls: Calls, queries: Calls | None, name: str, model: str | None) -> Embedder:
-    """Build an embedder that makes ``calls``, with a fingerprint of its vectors.
+    """Build an embedder from embedding calls, with a fingerprint of its vectors.
 
     Queries that get the same vectors as texts are embedded as texts.
     """

@@ -381,7 +381,7 @@ def number_of(word: str) -> int | None:
 
 
 def read_number(words: Sequence[str], position: int) -> tuple[int, int] | None:
-    """Return the number that begins at a word and its length in words, or None.
+    """Return the number that begins at a word and its word count, or None without a number.
 
     Parameters
     ----------

@@ -238,7 +238,7 @@ class Edges:
         self._columns["reinforcements"][numbers] += 1
 
     def remove(self, edges: ArrayLike) -> int:
-        """Remove edges and return the number of edges that were not removed before.
+        """Remove edges and return the number of newly removed edges.
 
         Edges are given by number or by a mask.
         """

@@ -132,7 +132,7 @@ class Nodes:
         self._memories = memories
 
     def intern(self, kind: str, names: Iterable[str]) -> Ints:
-        """Return the nodes of names, adding a node for each new name.
+        """Return the nodes with the given names, adding a node for each new name.
 
         If InputError is raised, no node is added.
         """
@@ -152,7 +152,7 @@ class Nodes:
         return codes + (kind_code << SHIFT)
 
     def find(self, kind: str, names: Iterable[str]) -> Ints:
-        """Return the nodes with these names, or -1 for unknown names."""
+        """Return the nodes with the given names, or -1 for unknown names."""
         kind_code = self._check_named_kind(kind)
         numbers, first = self._numbers[kind_code], kind_code << SHIFT
         matches = [numbers.get(name, -1) for name in names]

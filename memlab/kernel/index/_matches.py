@@ -124,7 +124,7 @@ class GroupLengths:
     mean: float
 
     def with_rows(self, groups: NDArray[np.integer], lengths: NDArray[np.integer]) -> GroupLengths:
-        """Return the group lengths after adding rows with these groups and lengths."""
+        """Return the group lengths after adding rows with the given groups and lengths."""
         inside = groups >= 0
         if not inside.any():
             return self

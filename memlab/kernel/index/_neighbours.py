@@ -297,7 +297,7 @@ class Neighbours:
 
     @property
     def build(self) -> Build | None:
-        """The build that this process has started and not yet finished, or None."""
+        """The build that this process has started but not finished, or None without a build."""
         return self._build
 
     @property

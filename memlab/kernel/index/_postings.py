@@ -353,7 +353,7 @@ class Words:
         return Query(terms, tuple(tokens), len(unknown), tuple(words))
 
     def __contains__(self, stem: str) -> bool:
-        """Return whether some text contains a word with this stem."""
+        """Return whether some text contains a word with the given stem."""
         return self._tokens.id_of(stem) >= 0
 
     @property

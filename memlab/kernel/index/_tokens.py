@@ -369,7 +369,7 @@ class Written:
         return self._rows.column(1)
 
     def names(self, ids: Ints) -> list[str]:
-        """Return the word forms with these ids."""
+        """Return the word forms with the given ids."""
         return [self._names[id] for id in ids.tolist()]
 
     def forms_of(self, rows: Ints) -> tuple[Ints, NDArray[np.bool_], Ints]:

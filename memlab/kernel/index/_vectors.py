@@ -186,7 +186,7 @@ class Stored:
             _write_array(file, "|i1", (self.size, self.dim), [early.matrix, late.matrix])
 
     def spool(self, path: Path) -> None:
-        """Write these rows to a file for another process.
+        """Write the rows to a file for another process.
 
         If the mapped file has all rows, the new file is a hard link to it. Otherwise it is a copy. The reader checks
         ``digest(..., rehash=True)``.

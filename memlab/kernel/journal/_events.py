@@ -77,7 +77,7 @@ def hash_digests(digests: Iterable[bytes]) -> bytes:
 
 
 def digest_text(salt: bytes, id: int, text: str) -> bytes:
-    """Return the salted digest of the text with this id."""
+    """Return the salted digest of the text with the given id."""
     hashed = hashlib.blake2b(
         text.encode(), digest_size=CHAIN_BYTES, salt=salt, person=id.to_bytes(8, "little")
     )

@@ -349,7 +349,7 @@ class Reading:
         return [seq for (seq,) in self._rows(gone)]
 
     def source(self, hash: str) -> str:
-        """Return the policy source with this hash. Raises UnknownName for an unknown hash."""
+        """Return the policy source with the given hash. Raises UnknownName for an unknown hash."""
         rows = self._rows("SELECT text, sum FROM source WHERE hash = ?", (hash,))
         if not rows:
             raise UnknownName(

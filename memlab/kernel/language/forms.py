@@ -663,5 +663,5 @@ LIST_FORMS: dict[str, Handler] = {
 
 
 def forms_for(signature: Signature, arguments: Sequence[str]) -> Mapping[str, Handler]:
-    """Return the forms that are available to a policy with these arguments."""
+    """Return the forms that a policy with the given arguments may use."""
     return {**FORMS, **LIST_FORMS} if any(name in signature.lists for name in arguments) else FORMS

@@ -106,7 +106,7 @@ class Dag:
         return self._node("const", (), "num", value)
 
     def input(self, name: str, type: Type) -> Node:
-        """Return the node of the input with this name."""
+        """Return the node of the input with the given name."""
         return self._node("input", (), type, name)
 
     def aggregate(self, op: str, *args: Node) -> Node:

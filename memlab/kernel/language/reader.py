@@ -604,7 +604,7 @@ class Definition(NamedTuple):
 
     @property
     def arguments(self) -> tuple[Form, ...]:
-        """The arguments in their order."""
+        """The arguments of the definition, in order."""
         return self.listed.items
 
 

@@ -180,7 +180,7 @@ class Definitions(NamedTuple):
     macros: Mapping[str, Macro]
 
     def expander(self) -> Expander:
-        """Return an expander of these macros."""
+        """Return an expander of the defined macros."""
         return Expander(self.macros, self.helpers)
 
 

@@ -896,7 +896,7 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{16} ([a-z][a-z0-9-]*) (\S+)")
 
 
 def needs_of_policy(slot: str, policy: Policy) -> dict[str, str]:
-    """Return the extensions that a policy of this slot needs, with their versions."""
+    """Return the extensions that a policy of the slot needs, with their versions."""
     owners = [FEATURES[name].owner for name in _features_of(policy) if name in FEATURES]
     return _versions([SLOTS[slot].owner, *owners])
 
@@ -944,7 +944,7 @@ def warn_of_versions(what: str, needs: Mapping[str, str] | None) -> None:
 
 
 def logged_owner(fingerprint: object) -> str | None:
-    """Return the extension that a feature's logged fingerprint names, or None."""
+    """Return the extension that a feature's logged fingerprint names, or None for memlab."""
     match = _FINGERPRINT.fullmatch(fingerprint) if isinstance(fingerprint, str) else None
     return None if match is None else f"{match[1]} {match[2]}"
 

@@ -286,7 +286,7 @@ class VersionLog:
 
     @property
     def pins(self) -> Mapping[str, Version]:
-        """The pinned slots, each with the version that it is pinned to."""
+        """The pinned slots, each with its pinned version."""
         return MappingProxyType({slot: self._versions[slot][-1] for slot in self._pins})
 
     @property

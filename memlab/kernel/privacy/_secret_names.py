@@ -285,7 +285,7 @@ _SURE = frozenset(("lautet", "luidt", "=", "heisst", "heißt"))
 
 @cache  # one pattern for each name, compiled when a text first has the name
 def _sentence_pattern(name: str) -> re.Pattern[str]:
-    """Return the pattern of a sentence such as "the password is ..." for this name."""
+    """Return the pattern of sentences such as "the password is ...", for the given name."""
     return re.compile(re.escape(name) + r"s?" + _OF + _VERB + _SAID)
 
 

@@ -369,7 +369,7 @@ class Candidates(Moment):
         return [frozenset(part[part >= 0].tolist()) for part in parts]
 
     def _corrects(self) -> Values:
-        """Return the feature ``corrects``: the relevance of a correction's original, or 0.
+        """Return the feature ``corrects``: the relevance of a correction's original, otherwise 0.
 
         An original that the correction superseded counts, although no recall shows it.
         """

@@ -769,7 +769,7 @@ def likely(probability: float) -> str:
 def best_span(
     text: str, spans: Sequence[tuple[int, int]], question: str, language: str
 ) -> tuple[int, int] | None:
-    """Return the span of a text's best passage for a query, or None.
+    """Return the span of a text's best passage for a query, or None if no passage is best.
 
     BM25 statistics come from this text alone, so that other memories do not change the choice.
     """

@@ -223,7 +223,7 @@ class Pool:
         return [text or "" for text in self._moment.state.texts.to_list(self._moment.rows)]
 
     def frame(self, *columns: str) -> pl.DataFrame:
-        """Return columns of ``lab.memories`` for these memories.
+        """Return columns of ``lab.memories`` for the memories of the recall.
 
         Parameters
         ----------
@@ -559,7 +559,7 @@ class Moment:
     def _ready(
         self, policy: Policy, name: str, how: str, inputs: Mapping[str, Callable[[], Column]]
     ) -> Ready:
-        """Return a policy's input in the form that the policy reads, with its null mask or None."""
+        """Return a policy's input in the form that the policy reads, with an optional null mask."""
         if name in inputs:
             column = inputs[name]()
             values, nulls = column if isinstance(column, tuple) else (column, None)
@@ -587,7 +587,7 @@ class Moment:
         return self.state.names[column].to_objects(self.rows)
 
     def before(self) -> Rows:
-        """Return the row before each row in the same session, or -1."""
+        """Return the row before each row in the same session, or -1 for the first row."""
         if "before" not in self._cache:
             self._cache["before"] = self.state.edges.step(self.rows, _NEXT, outgoing=False)
         return self._cache["before"]

@@ -340,7 +340,7 @@ def _remove_ineligible(run: Run, reached: Reached) -> Reached:
 
 
 def cut(run: Run) -> None:
-    """Keep the candidates that rank best by the slot ``cut``.
+    """Keep the candidates with the best scores from the slot ``cut``.
 
     Memories that the run's selection requests are kept too.
     """

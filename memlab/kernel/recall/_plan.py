@@ -282,7 +282,7 @@ class Stages(Registry[Stage]):
         self.changes += 1
 
     def refusal(self, item: Stage) -> str | None:
-        """Return why ``item`` cannot replace a stage, or None."""
+        """Return why ``item`` cannot replace a stage, or None if it can."""
         if (fault := _describe_stage_fault(item)) is not None:
             return fault
         own = self._builtin.get(item.name)
@@ -311,7 +311,7 @@ class Stages(Registry[Stage]):
 
 
 def _describe_stage_fault(item: Stage) -> str | None:
-    """Return the reason why an item is not a valid stage, or None."""
+    """Return the reason why an item is not a valid stage, or None for a valid stage."""
     if not isinstance(item, Stage):
         return f"A stage is a memlab.kernel.recall.Stage, not {type(item).__name__}."
     return None if callable(item.run) else f"The stage {item.name} has no function: give run=."
@@ -368,7 +368,7 @@ def _checked_run(stage: Stage) -> Callable[[Any], None]:
 
 
 def _fault_of(stage: Stage, run: Run) -> str | None:
-    """Return the fault of a stage that left the run incomplete or wrong, or None."""
+    """Return the fault of a stage that left the run incomplete or wrong, or None if sound."""
     for name in stage.gives:
         if not hasattr(run, name):
             return f"did not set {name}. Set every attribute of the run that the stage declares in gives."
@@ -711,7 +711,7 @@ class Run:
     slate: Slate = field(init=False)
 
     def run_stages(self, stages: Iterable[Stage]) -> Run:
-        """Run these stages and return the run."""
+        """Run stages in order and return the run."""
         for stage in stages:
             stage.run(self)
         return self

@@ -553,7 +553,7 @@ def _cast_table(
 
 
 def _feature_type(kind: pl.DataType) -> pl.DataType | None:
-    """Return the feature type for a column of this type, or None if unusable."""
+    """Return the feature type for a given column type, or None if unusable."""
     if kind.is_numeric() or kind == pl.Null:
         return pl.Float64()
     if kind == pl.Boolean:

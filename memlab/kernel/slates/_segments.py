@@ -460,7 +460,7 @@ def _order_by_memory(ids: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _find_instants(values: Floats, at: NDArray[np.int64]) -> Bits | None:
-    """Return the instants that reproduce a column of ages in days, or None.
+    """Return instants that reproduce a column of ages in days, or None if none do.
 
     The first 64 numbers are tested first, because most columns do not contain days.
     """

@@ -510,7 +510,7 @@ class Sessions:
         self._size = 0
 
     def last(self, contexts: Names, code: int) -> int:
-        """Return the newest row of the session with the given code, or -1."""
+        """Return the newest row of the session with the given code, or -1 for an empty session."""
         self._update(contexts)
         return int(self._last[code]) if code >= 0 else -1
 

@@ -147,7 +147,7 @@ class _Files:
         self.write_bytes(name, content.getvalue())
 
     def write_bytes(self, name: str, content: bytes) -> None:
-        """Write a file with this content."""
+        """Write a file with the given content."""
         (self._path / name).write_bytes(self.encrypt(name, content))
 
     def encrypt(self, name: str, content: bytes) -> bytes:

@@ -247,7 +247,7 @@ class State:
         }
 
     def get_projections(self, kind: str) -> Sequence[Projection]:
-        """Return the projections that fold events of this kind."""
+        """Return the projections that fold events of the given kind."""
         own = self._by_kind.get(kind, ())
         return [*self._by_kind.get(EVERY_KIND, ()), *own]
 
@@ -522,7 +522,7 @@ class State:
         return [get_prefix(*(value_at(row) for value_at in columns)) for row in rows]
 
     def get_words(self, language: str) -> Words:
-        """Return the word index in one of ``memlab.kernel.index.LANGUAGES``.
+        """Return the word index of a language; see ``memlab.kernel.index.LANGUAGES``.
 
         The first use of a language other than the default builds its postings, which takes about two seconds for
         100,000 memories.

@@ -400,7 +400,7 @@ class VisibleBody:
         return left if left or field.required or not value else None
 
     def _rows(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the rows of a table whose memories and edges are all visible, or None."""
+        """Return a table's rows whose memories and edges are all visible, or None without rows."""
         flags: Flags | None = None
         for name, part in value.items():
             role = field.get(name).role

@@ -36,7 +36,7 @@ _views: WeakKeyDictionary[State, OrderedDict[str, ViewerState]] = WeakKeyDiction
 def view_state(
     journal: Journal | JournalView, state: State, viewer: str | None, *, always: bool = False
 ) -> State:
-    """Return the part of ``state`` that ``viewer`` sees, or the whole state for None.
+    """Return the part of ``state`` that ``viewer`` sees; None sees the whole state.
 
     ``state`` was folded from ``journal``.
 

@@ -201,7 +201,7 @@ class Consents(Projection):
         self._consents: dict[str | None, dict[str, Any]] = {}
 
     def to(self, project: str | None, remote: str | None) -> bool:
-        """Return whether a person consented to memory for a project with this embedder.
+        """Return whether a person consented to memory for a project with the given embedder.
 
         A consent covers local embedders and the one remote embedder that it names.
         """

@@ -55,7 +55,7 @@ class Comparer(Protocol):
         """Decide how memories that are already stored relate to other memories."""
 
     def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
-        """Return the closeness of the nearest memory that a recall may show, or None."""
+        """Return the closeness of the nearest recallable memory, or None if there is none."""
 
 
 class Linker(Protocol):

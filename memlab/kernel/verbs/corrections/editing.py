@@ -124,7 +124,7 @@ def read_field(state: State, row: int, name: str) -> Any:
 
 
 def supersede(old: int, new: int, now: int) -> Change:
-    """Return the change by which memory ``new`` supersedes memory ``old``, both ids."""
+    """Return the change by which memory id ``new`` supersedes memory id ``old``."""
     return Change(
         edges=build_edges([new], [old], "supersedes", 1.0),
         set=[build_values([old], status="superseded", superseded_by=float(new), changed=now)],

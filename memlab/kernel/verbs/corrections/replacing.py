@@ -501,7 +501,7 @@ _DERIVED = RELATIONS.index("derived-from")
 
 
 def _change_edges(state: State, journal: Journal | JournalView, row: int, id: int) -> Change:
-    """Return the change of edges when the memory ``id`` replaces the memory in ``row``.
+    """Return the changes to edges when memory ``id`` replaces the memory in ``row``.
 
     Edges that were stated (a chain of turns, a link by hand, a verifier's relation) or strengthened
     by use are inherited. Edges that linking derived from the old text are removed.
