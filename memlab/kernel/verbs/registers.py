@@ -219,7 +219,7 @@ class LastShown(Projection):
         self._decisions: dict[int, int] = {}
 
     def decision(self, memory: int) -> int | None:
-        """Return the number of the last recall that showed a memory, or None if never shown."""
+        """Return the number of the last recall that showed a memory, or None if none did."""
         return self._decisions.get(memory)
 
     def fold(self, event: Event) -> None:
