@@ -2,19 +2,23 @@
 
     python experiments/evolve.py speed                                   # programs a minute and core, 20 seconds
     python experiments/evolve.py planted --runs 10                       # an interaction of two features
-    python experiments/evolve.py null --runs 100                         # the start is the truth: false discoveries
+    python experiments/evolve.py null --runs 100                         # nothing better exists: false discoveries
     python experiments/evolve.py worlds --runs 10                        # hidden truths, next to memlab.tune
     python experiments/evolve.py folds --data locomo-dev5.json           # from similarity alone, one chat left out
     python experiments/evolve.py against --data locomo-dev5.json         # a grid of fusion weights, and memlab.tune
     python experiments/evolve.py moonshot --data locomo-dev5.json        # from the shipped pack, one chat left out
 
-*planted*: the truth is a product of two features, and the start reads one of them. *recovered* is the share of the gain
-of the truth that the winner has on 2,000 recalls that no search read. *null*: the truth is the start plus noise, so every
-policy that is called better is a false discovery. *worlds*: the truth is one of five nonlinear forms of three of eight
-features with weights drawn anew. memlab.tune searches the weights of the sum of all features with as many programs as
-memlab.evolve, which starts from the same sum. *folds*: a search reads four conversations, and its most promising policy
-(the first of the front) is scored on the fifth. With four conversations, memlab.evolve splits them by question.
-*against*: EvolveMem tunes weights of semantic, keyword and temporal scores; here all 231 weights in steps of .05.
+In *planted*, the ground truth is a product of two features, and the start reads one of them. The column *recovered* is
+the share of the possible gain that the winner has on 2,000 recalls that no search read.
+
+In *null*, the ground truth is the start plus noise, so every policy that is called better is a false discovery.
+
+In *worlds*, the ground truth is one of five forms of three of eight features, with weights drawn for each run.
+``memlab.tune`` searches the weights of the sum of all features with as many programs as ``memlab.evolve``.
+
+In *folds*, a search reads four conversations, and its most promising policy is scored on the fifth. With four
+conversations, ``memlab.evolve`` splits them by question. In *against*, EvolveMem's action space is all 231 weights of
+semantic, keyword and temporal scores in steps of .05.
 
 Seeds are those of ``--seed`` and on. Runs are sequential, in one process.
 """
@@ -93,9 +97,9 @@ def search(log: Log, start: Any, budget: int, seed: int) -> memlab.science.evolu
     return memlab.evolve(log[0], start, labels=log[1], metric=METRIC, budget=budget, seed=seed)
 
 
-def choose(found: memlab.science.evolution.Evolved) -> str:
+def choose(evolved: memlab.science.evolution.Evolved) -> str:
     """Return the most promising policy, whether or not it was called better."""
-    return str(found.front["policy"][min(1, found.front.height - 1)])
+    return str(evolved.front["policy"][min(1, evolved.front.height - 1)])
 
 
 def measure_speed(arguments: Any) -> Iterator[dict[str, Any]]:
@@ -132,33 +136,33 @@ def measure_speed(arguments: Any) -> Iterator[dict[str, Any]]:
 
 
 def measure_planted(arguments: Any) -> Iterator[dict[str, Any]]:
-    """Return how much of a planted gain is found."""
+    """Return how much of a planted gain is evolved."""
     truth = "(fn [f0 f1] (* f0 f1))"
     for seed in range(arguments.seed, arguments.seed + arguments.runs):
         log, fresh = (
             build_log(lambda v: v["f0"] * v["f1"], key, n, 0.05)
             for key, n in ((seed, 300), (seed + 10**6, FRESH))
         )
-        found = search(log, "f0", arguments.budget, seed)
-        start, best, ceiling = (score(fresh, text) for text in ("f0", choose(found), truth))
+        evolved = search(log, "f0", arguments.budget, seed)
+        start, best, ceiling = (score(fresh, text) for text in ("f0", choose(evolved), truth))
         yield {
             "seed": seed,
             "start": start,
-            "found": best,
+            "evolved": best,
             "truth": ceiling,
             "recovered": (best - start) / (ceiling - start),
-            "better": found.best is not None,
+            "better": evolved.best is not None,
         }
 
 
 def measure_null(arguments: Any) -> Iterator[dict[str, Any]]:
-    """Return whether a policy is called better where the start is the truth."""
+    """Return whether a policy is called better where the start is the ground truth."""
     for seed in range(arguments.seed, arguments.seed + arguments.runs):
-        found = search(build_log(lambda v: v["f0"], seed, 300, 0.3), "f0", arguments.budget, seed)
+        evolved = search(build_log(lambda v: v["f0"], seed, 300, 0.3), "f0", arguments.budget, seed)
         yield {
             "seed": seed,
-            "better": found.best is not None,
-            "gain": None if found.gain is None else found.gain.value,
+            "better": evolved.best is not None,
+            "gain": None if evolved.gain is None else evolved.gain.value,
         }
 
 
@@ -175,7 +179,7 @@ FORMS: dict[str, Callable[[Floats, Floats, Floats, Floats], Floats]] = {
 
 
 def measure_worlds(arguments: Any) -> Iterator[dict[str, Any]]:
-    """Return the true values of what evolve and tune find in worlds with parameters drawn anew."""
+    """Return the true values of what evolve and tune find in worlds with parameters of their own."""
     names = [f"f{number}" for number in range(8)]
     total = (
         "(+ " + " ".join(f"(* (param :{name} 1.0 :low 0 :high 2) {name})" for name in names) + ")"
@@ -195,7 +199,7 @@ def measure_worlds(arguments: Any) -> Iterator[dict[str, Any]]:
             return FORMS[form](weights, *(values[f"f{number}"] for number in chosen))
 
         log, fresh = build_log(worth, seed, 300, 0.1), build_log(worth, seed + 10**6, FRESH, 0.1)
-        found = search(log, start, arguments.budget, seed)
+        evolved = search(log, start, arguments.budget, seed)
         fitted = memlab.tune(
             log[0],
             start,
@@ -209,8 +213,8 @@ def measure_worlds(arguments: Any) -> Iterator[dict[str, Any]]:
             "form": form,
             "start": score(fresh, start),
             "tune": score(fresh, fitted.policy),
-            "evolve": score(fresh, choose(found)),
-            "better": found.best is not None,
+            "evolve": score(fresh, choose(evolved)),
+            "better": evolved.best is not None,
         }
 
 
@@ -239,23 +243,23 @@ def split_chats(path: Path) -> Iterator[tuple[str, Log, Log]]:
 
 
 def measure_folds(arguments: Any, start: str = "similarity") -> Iterator[dict[str, Any]]:
-    """Return the metric of the start, the shipped pack and the policy found, on the chat left out."""
+    """Return the metric of the start, the shipped pack and the policy evolved, on the chat left out."""
     for name, inside, outside in split_chats(arguments.data):
         begun = time.process_time()
-        found = search(inside, start, arguments.budget, arguments.seed)
-        gain = found.gain
+        evolved = search(inside, start, arguments.budget, arguments.seed)
+        gain = evolved.gain
         yield {
             "left out": name,
             "questions": len(outside[0]),
             "start": score(outside, start),
-            "evolve": score(outside, choose(found)),
+            "evolve": score(outside, choose(evolved)),
             "shipped": score(outside, "memlab"),
-            "better": found.best is not None,
+            "better": evolved.best is not None,
             "gain inside": None if gain is None else gain.value,
             "low": None if gain is None else gain.low,
             "high": None if gain is None else gain.high,
             "seconds": round(time.process_time() - begun),
-            "policy": choose(found),
+            "policy": choose(evolved),
         }
 
 
@@ -295,12 +299,12 @@ def measure_against(arguments: Any) -> Iterator[dict[str, Any]]:
             folds=2,
             budget=arguments.budget // 3,
         )
-        found = search(inside, "similarity", arguments.budget, arguments.seed)
+        evolved = search(inside, "similarity", arguments.budget, arguments.seed)
         yield {
             "left out": name,
             "grid": score(outside, fused.format(*grid)),
             "tune": score(outside, fitted.policy),
-            "evolve": score(outside, choose(found)),
+            "evolve": score(outside, choose(evolved)),
             "shipped": score(outside, "memlab"),
         }
 
