@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from memlab.science.evaluation import tune as tune
     from memlab.science.evaluation import verdict as verdict
     from memlab.science.evolution import evolve as evolve
+    from memlab.science.experiments import Experiment as Experiment
     from memlab.science.history import compare as compare
     from memlab.science.history import replay as replay
     from memlab.science.simulation import trial as trial
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "AsyncLab": "io.aio",
     "DamageWarning": "errors",
+    "Experiment": "science.experiments",
     "Extension": "kernel.extension",
     "ExplorationWarning": "errors",
     "ExtensionError": "errors",

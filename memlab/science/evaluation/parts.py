@@ -1,4 +1,4 @@
-"""Re-export internals of the evaluation for ``memlab.evolve``, tests and reference implementations.
+"""Re-export internals of the evaluation for ``memlab.evolve``, experiments, tests and reference implementations.
 
 The public interface is ``memlab.science.evaluation``.
 """
@@ -8,6 +8,7 @@ from memlab.science.evaluation._duplicates import find_repeated
 from memlab.science.evaluation._influence import level_without
 from memlab.science.evaluation._intervals import (
     FEW,
+    Adjustment,
     Estimate,
     Flags,
     Floats,
@@ -103,6 +104,7 @@ __all__ = [
     "RATES",
     "RESERVED",
     "WEIGHTS",
+    "Adjustment",
     "Balance",
     "Bets",
     "Compared",

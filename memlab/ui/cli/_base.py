@@ -171,6 +171,7 @@ SECTIONS = {
         "evaluate": "estimate how each policy would have performed on a log",
         "evolve": "search for a better policy on a lab's questions or log",
         "bench": "measure retrieval quality on labelled questions",
+        "experiment": "measure policies on data once, compare, report",
     },
     "Keep": {
         "graph": "link, tag, trace, similar",
