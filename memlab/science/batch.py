@@ -45,7 +45,7 @@ class Executor(Protocol):
 
 
 def _read_executor(executor: Any) -> Any:
-    """Check the argument ``executor`` of a batch."""
+    """Return the argument ``executor`` of a batch after checking it."""
     number = isinstance(executor, int) and not isinstance(executor, bool) and executor > 0
     if not (number or executor is None or callable(getattr(executor, "submit", None))):
         raise InputError(
@@ -96,11 +96,11 @@ class _Terminated(SystemExit):
 
 
 def _ignore_progress(n: float) -> None:
-    """Show no progress, because a worker has no display."""
+    """Show no progress, because a worker process has no display."""
 
 
 def _prepare_process() -> None:
-    """Let a process of memlab ignore interrupts, and clean up if it is terminated.
+    """Make a worker process ignore interrupts, and clean up when the process is terminated.
 
     A keyboard interrupt reaches all processes. The calling process then terminates its workers.
     """
@@ -193,7 +193,7 @@ def run_tasks(
 def _submit(
     pool: Executor, work: Callable[..., Any], tasks: Sequence[Any]
 ) -> Generator[_Outcome, None, None]:
-    """Submit the tasks, and yield their outcomes in order; cancel the rest if the caller stops."""
+    """Submit tasks and yield their outcomes in order; cancel the rest if the caller stops."""
     futures: list[Any] = []
     try:
         for task in tasks:

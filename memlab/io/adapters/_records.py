@@ -136,7 +136,7 @@ def join_texts(value: Any) -> str:
 
 
 def clean_text(text: str, instead: str) -> str:
-    """Replace lone surrogates and cut a text; return ``instead`` if it is blank.
+    """Replace lone surrogates and truncate a text; return ``instead`` if the text is blank.
 
     Lone surrogates are replaced, and a long text is cut.
     """
@@ -357,7 +357,7 @@ class _Changes:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold the lock within the block; blocks may be nested."""
+        """Hold the adapters' lock for a ``with`` block; blocks may be nested."""
         nested = self._threads.owned
         with self._threads.hold():
             if nested:
@@ -406,13 +406,13 @@ class Records:
 
     @property
     def lock(self) -> AbstractContextManager[None]:
-        """The lock of the lab's adapters, for a ``with`` block that reads and then changes records."""
+        """The lock of the lab's adapters, for blocks that read and then change records."""
         return self._changes.hold()
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def get(self, path: Iterable[str]) -> Record | None:
-        """Return the record under a path, or None."""
+        """Return the record under a path, or None if the path has no record."""
         ref = self._ref(path)
         with self._reading() as state:
             rows = self._in_use(state, ref)
@@ -438,7 +438,7 @@ class Records:
         has_value: Callable[[str | None], bool],
         limit: int | None = None,
     ) -> list[Record]:
-        """Return the first records whose ref and value two functions accept, oldest path first."""
+        """Return up to ``limit`` records that pass tests of ref and value, oldest path first."""
         with self._reading() as state:
             rows = self._iter_rows(state, has_ref, has_value)
             return [self._record(state, ref, row) for ref, row in islice(rows, limit)]
@@ -462,7 +462,7 @@ class Records:
             return [tuple(json.loads(ref))[1:] for ref in self._rows if self._in_use(state, ref)]
 
     def find_path(self, name: str) -> Path | None:
-        """Find the path of the record called ``name``, even if it is deleted, or None."""
+        """Return the path of the record called ``name``, deleted or not, or None if unknown."""
         end = "," + json.dumps(name) + "]"
         with self._reading():
             ref = next((ref for ref in self._rows if ref.endswith(end)), None)
@@ -483,7 +483,7 @@ class Records:
 
     @contextmanager
     def _reading(self) -> Iterator[State]:
-        """Yield the lab's state, with the path index up to date."""
+        """Update the index of paths, then yield the lab's state."""
         with (
             self.lab.io.store.reading() as state
         ):  # held by one thread at a time, so the index needs no lock
@@ -491,7 +491,7 @@ class Records:
             yield state
 
     def _index_rows(self, state: State) -> None:
-        """Add the rows that are new in the state to the index of paths."""
+        """Add the state's new rows to the index of paths."""
         if state.rows < self._upto:
             self._rows, self._parts, self._upto = {}, {}, 0
         start = self._prefix(())
@@ -503,7 +503,7 @@ class Records:
         self._upto = state.rows
 
     def _in_use(self, state: State, ref: str) -> list[int]:
-        """Return the recallable, visible rows with a ref, oldest first."""
+        """Return the recallable and visible rows of a ref, oldest first."""
         return self._list_recallable(state, self._rows.get(ref, ()), lambda stored: stored == ref)
 
     def _parts_in_use(self, state: State, ref: str) -> list[int]:
@@ -514,7 +514,7 @@ class Records:
     def _list_recallable(
         self, state: State, rows: Iterable[int], has_ref: Callable[[str], bool]
     ) -> list[int]:
-        """Return the subset of rows that are recallable, visible, and still have their ref."""
+        """Return the rows that are still recallable and visible and have an unchanged ref."""
         status = state.names["status"]
         hidden = state.hidden if isinstance(state, ViewerState) else None
         return [
@@ -564,7 +564,7 @@ class Records:
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def put(self, writes: Sequence[Write]) -> None:
-        """Write records to the lab: remember new paths together, edit existing ones."""
+        """Write records: add those with new paths together, and edit the others."""
         with self.lock:
             for write in writes:
                 self._check_personal(write)
@@ -627,11 +627,11 @@ class Records:
         return self.lab.remember(rows, linking="off", chain=chain)
 
     def _build_row(self, write: Write) -> dict[str, Any]:
-        """Return the memory to write for a record, without its parts."""
+        """Return the memory that stores a record, without the record's parts."""
         return {"text": write.text, "ref": self._ref(write.path), **self._build_fields(write)}
 
     def _build_fields(self, write: Write) -> dict[str, Any]:
-        """Return the fields of the memory to write for a record."""
+        """Return the fields of the memory that stores a record."""
         season = None if write.searched else UNSEARCHED
         return {**self.fields, **write.fields, "context": write.value, "season": season}
 
@@ -667,7 +667,7 @@ class Records:
             self.lab.forget(ids, how="delete")
 
     def _list_ids(self, state: State, refs: Iterable[str]) -> list[int]:
-        """Return the ids of the memories of records, with those of their parts."""
+        """Return the memory ids of records and of the records' parts."""
         return [
             row + 1
             for ref in refs

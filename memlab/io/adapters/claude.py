@@ -100,7 +100,7 @@ class MemoryFiles:
 
     @property
     def hits(self) -> Hits | None:
-        """The hits of the last view of a file, or None.
+        """The hits of the last view of a file, or None before the first view.
 
         ``lab.feedback`` and ``lab.agents.credits.answer`` take them.
         """
@@ -108,7 +108,7 @@ class MemoryFiles:
 
     @checked
     def run(self, command: Mapping[str, Any]) -> str:
-        """Carry out a command of the model, and return the reply for the model.
+        """Execute a command of the model, and return the reply for the model.
 
         Parameters
         ----------
@@ -375,7 +375,7 @@ class MemoryFiles:
     # -- paths --------------------------------------------------------------------------------------------------------
 
     def _get_file(self, path: str) -> tuple[Record, str]:
-        """Return the record and text of a file, or raise InputError if there is none."""
+        """Return the record and text of a file, or raise InputError if the file does not exist."""
         parts = _split_path(path)
         record = self._records.get(parts) if parts else None
         if record is None:
@@ -400,7 +400,7 @@ class MemoryFiles:
         return InputError(f"The path {path} does not exist. Please provide a valid path.{hint}")
 
     def _check_free(self, parts: tuple[str, ...], sentence: str) -> None:
-        """Raise InputError with a sentence if a path exists, or if it is inside a file."""
+        """Raise InputError if a path already exists or lies inside a file."""
         if not parts or self._records.get(parts) is not None or self._records.get_below(parts):
             raise InputError(sentence)
         for end in range(1, len(parts)):
@@ -408,7 +408,7 @@ class MemoryFiles:
                 raise InputError(f"The path {'/'.join((ROOT, *parts[:end]))} is not a directory.")
 
     def _list_folder(self, path: str, parts: tuple[str, ...]) -> str:
-        """Return the files in a folder with sizes, down to two levels."""
+        """Return the files in a folder with their sizes, at most two levels deep."""
         files = self._records.get_below(parts)
         if parts and not files:
             raise self._build_missing(path, parts)
@@ -480,7 +480,7 @@ def _read_content(record: Record) -> str:
 
 
 def _number_lines(lines: list[str], first: int, last: int) -> str:
-    """Return the lines ``first`` to ``last``, each after its line number."""
+    """Return the lines ``first`` to ``last``, each prefixed with its line number."""
     return "\n".join(
         f"{number:6}\t{line}" for number, line in enumerate(lines[first - 1 : last], first)
     )

@@ -82,7 +82,7 @@ class LabMemoryService(BaseMemoryService):
 
     @property
     def hits(self) -> Hits | None:
-        """The hits of the last search, or None; ``lab.feedback`` takes them."""
+        """The hits of the last search, for ``lab.feedback``; None before the first search."""
         return self._records.hits
 
     async def add_session_to_memory(self, session: Session) -> None:
@@ -148,7 +148,7 @@ class LabMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Store memories as they are.
+        """Store memories of ADK, without extraction or merging.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class LabMemoryService(BaseMemoryService):
             await asyncio.to_thread(lambda: self._records.delete(self._records.get_all(path)))
 
     def _append_new(self, writes: Sequence[Write], *, chain: bool) -> None:
-        """Store records whose paths the lab never had, in one transaction."""
+        """Store the records whose paths the lab has never contained, in one transaction."""
         with self._records.lock:
             new: dict[Path, Write] = {}
             for write in writes:
@@ -239,7 +239,7 @@ class LabMemoryService(BaseMemoryService):
 
 
 def _read_text(content: types.Content | None) -> str:
-    """Join the texts of a content that are not thoughts."""
+    """Join the texts of an ADK content, without the model's thoughts."""
     parts = (content.parts or []) if content is not None else []
     return "\n".join(
         part.text for part in parts if part.text and part.text.strip() and not part.thought
@@ -269,7 +269,7 @@ def _build_turn(
     session: str | None,
     kind: str,
 ) -> Write:
-    """Build the record of an event or a memory."""
+    """Build the record that stores an event or a memory of ADK."""
     value = encode_value({"author": author, "about": dict(about)}, "custom_metadata")
     fields: dict[str, Any] = {
         "kind": kind,
@@ -283,7 +283,7 @@ def _build_turn(
 
 
 def _build_entry(record: Record, score: float, recall: int | None) -> MemoryEntry:
-    """Build ADK's entry of a recalled record."""
+    """Convert a recalled record to a memory entry of ADK."""
     value = decode_value(record.value or "{}")
     author = value.get("author")
     return MemoryEntry(

@@ -128,7 +128,7 @@ class LabMiddleware(AgentMiddleware[_LabState, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]
     ) -> Any:
-        """Add the recalled memories to a call of the model.
+        """Add the recalled memories to a model call.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class LabMiddleware(AgentMiddleware[_LabState, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
     ) -> Any:
-        """Add the recalled memories to an asynchronous call of the model.
+        """Add the recalled memories to an asynchronous model call.
 
         Parameters
         ----------
@@ -280,7 +280,7 @@ def _answers(messages: list[AnyMessage]) -> list[str]:
 
 
 def _with_memories(request: ModelRequest[Any]) -> ModelRequest[Any]:
-    """Return a call of the model with the recalled memories before the user's last message."""
+    """Return a request to the model, with recalled memories before the user's last message."""
     run = request.state.get("memlab_run")
     if not run or not run["notes"]:
         return request

@@ -112,14 +112,14 @@ class LabStore(BaseStore):
 
     @property
     def hits(self) -> Hits | None:
-        """The hits of the last search with a query, or None.
+        """The hits of the last search with a query, or None before the first such search.
 
         ``lab.feedback`` and ``lab.agents.verify`` take them.
         """
         return self._records.hits
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Carry out operations of LangGraph: first the reads, then the writes.
+        """Execute LangGraph operations: first the reads, then the writes.
 
         Parameters
         ----------

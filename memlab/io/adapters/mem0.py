@@ -99,7 +99,7 @@ class Mem0Memory:
     @classmethod
     @checked
     def from_config(cls, config_dict: dict[str, Any]) -> Self:
-        """Open a lab as a configuration of mem0 says; ``close`` closes it.
+        """Open a lab from a configuration of mem0; ``close`` closes the lab.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Mem0Memory:
 
     @property
     def hits(self) -> Hits | None:
-        """The hits of the last search, or None.
+        """The hits of the last search, or None before the first search.
 
         ``lab.feedback`` and ``lab.agents.credits.answer`` take them.
         """
@@ -375,7 +375,7 @@ class Mem0Memory:
 
     @checked
     def get(self, memory_id: str) -> dict[str, Any] | None:
-        """Return the memory with an id, or None if there is none.
+        """Return the memory with an id, or None if the id is unknown.
 
         Parameters
         ----------
@@ -543,7 +543,7 @@ class Mem0Memory:
 
     @checked
     def history(self, memory_id: str) -> list[dict[str, Any]]:
-        """Return the history of a memory: a row for each text, and for its deletion.
+        """Return a memory's history: an event for each version of the text and for a deletion.
 
         Changes of metadata alone are in ``lab.log``.
 
@@ -569,7 +569,7 @@ class Mem0Memory:
         return rows
 
     def _get_existing(self, memory_id: str) -> Record:
-        """Return the record with an id, or raise InputError if there is none."""
+        """Return the record with an id, or raise InputError if the id is unknown."""
         path = self._records.find_path(memory_id)
         record = None if path is None else self._records.get(path)
         if record is None:
@@ -581,7 +581,7 @@ class Mem0Memory:
     def _build_tests(
         self, conditions: Mapping[str, Any], show_expired: bool
     ) -> tuple[Callable[[str], bool], Callable[[str | None], bool]]:
-        """Return functions that say whether conditions accept the ref and the value of a record."""
+        """Return two functions that test conditions on the ref and on the value of a record."""
         owners = [f",{json.dumps(owner)}," for owner in _name_owners(conditions)]
         today = "" if show_expired else self._today()
 
@@ -642,7 +642,7 @@ class AsyncMem0Memory:
     @classmethod
     @checked
     def from_config(cls, config_dict: dict[str, Any]) -> Self:
-        """Open a lab as a configuration of mem0 says; ``close`` closes it.
+        """Open a lab from a configuration of mem0; ``close`` closes the lab.
 
         Parameters
         ----------
@@ -660,7 +660,7 @@ class AsyncMem0Memory:
 
     @property
     def hits(self) -> Hits | None:
-        """The hits of the last search, or None."""
+        """The hits of the last search, or None before the first search."""
         return self.memory.hits
 
     def close(self) -> None:
@@ -740,7 +740,7 @@ def _refuse_keywords(kwargs: Mapping[str, Any], method: str) -> None:
 
 
 def _read_time(value: str | float | datetime, name: str) -> When:
-    """Return a time that is a number of seconds since 1970, a text or a datetime."""
+    """Check a time and convert a number of seconds since 1970 to a datetime."""
     if isinstance(value, int | float):
         try:
             return datetime.fromtimestamp(value, UTC)
@@ -755,7 +755,7 @@ def _name_owners(scope: Mapping[str, Any]) -> list[str]:
 
 
 def _list_owners(scope: Mapping[str, Any]) -> list[str]:
-    """Return the names of the owners that a filter requires exactly, in the order of a path."""
+    """Return the names of the owners that a filter sets to one value, in path order."""
     return [name for name in _SCOPES if isinstance(scope.get(name), str) and scope[name] != "*"]
 
 

@@ -170,7 +170,7 @@ def read_memfs(
 def write_memfs(
     lab: Lab, folder: str | Path, *, name: str = "memfs", memories: Memories = ()
 ) -> Synced:
-    """Write the files of ``read_memfs``, and other memories, to a folder.
+    """Write memories to a folder as Markdown files that ``read_memfs`` can read.
 
     A memory of ``memories`` becomes a file below ``system/`` if it is pinned, otherwise below ``reference/`` by its
     kind. It has a ``description``, and a line ``memlab`` by which ``read_memfs`` recognises an unchanged copy.
@@ -299,7 +299,7 @@ def _read_content(file: Path, label: str) -> str:
 
 
 def _write_page(root: Path, path: tuple[str, ...], content: str) -> str:
-    """Write a file, and return whether it was added, changed or the same.
+    """Write a file, and return whether the file was added, changed or already up to date.
 
     Links in its path are not followed.
     """

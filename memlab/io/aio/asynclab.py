@@ -120,7 +120,7 @@ class AsyncLab:
 
     @checked
     async def run(self, f: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-        """Call a function on the lab's thread, such as a method of a result that computes.
+        """Call a function on the lab's thread, such as a result's method that reads the lab.
 
         Parameters
         ----------

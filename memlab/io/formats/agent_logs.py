@@ -88,7 +88,7 @@ def parse_codex(path: Path, notes: Notes) -> Entries:
 
 
 def is_spans(path: Path, start: str) -> bool:
-    """Return whether a file contains spans as the exporters of OpenTelemetry's SDK write them."""
+    """Return whether a file contains spans in the format of OpenTelemetry's exporters."""
     return '"resourceSpans"' in start or ('"trace_id"' in start and '"parent_id"' in start)
 
 
@@ -99,7 +99,7 @@ _EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "assist
 
 
 def parse_spans(path: Path, notes: Notes) -> Entries:
-    """Yield the messages of spans of models, in temporal order.
+    """Yield the messages in the spans of model calls, in temporal order.
 
     A session is a conversation or a trace. A span repeats the messages before it, so a message is read as often as the
     span that has it most often.
@@ -129,7 +129,7 @@ def parse_spans(path: Path, notes: Notes) -> Entries:
 
 
 def _find_start(span: Mapping[str, Any]) -> str:
-    """Return the start of a span; all spans of a file write times in the same form."""
+    """Return the start time of a span as a text, comparable with the other spans of the file."""
     return str(span.get("start_time") or span.get("startTimeUnixNano"))
 
 
@@ -168,7 +168,7 @@ _SPACE = re.compile(r"\s*(?=\S)")
 
 
 def _read_documents(path: Path, notes: Notes) -> Iterator[Any]:
-    """Yield the JSON documents that follow one another in a file, with or without line ends between."""
+    """Yield the consecutive JSON documents in a file; line ends between them are optional."""
     text = read_document(path).decode(errors="replace")
     decoder, position = json.JSONDecoder(), 0
     while space := _SPACE.match(text, position):
@@ -298,7 +298,7 @@ def _find_task(log: Mapping[str, Any], path: Path) -> str:
 
 
 def is_server_memory(path: Path, start: str) -> bool:
-    """Return whether a file is the graph of the memory server of the Model Context Protocol."""
+    """Return whether a file is a graph written by the memory server of MCP."""
     return (
         re.match(r'\{"type":\s*"(?:entity|relation)",\s*"(?:name|from)"', start.lstrip())
         is not None

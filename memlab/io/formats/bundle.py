@@ -348,7 +348,7 @@ _WRITTEN = _NEEDED | {"provenance", "status", "changed"}
 
 
 def read_memory_table(path: Path) -> pl.DataFrame | None:
-    """Return the frame of memories in a Parquet or CSV file; None if the file has another table.
+    """Return the memories in a Parquet or CSV file; None if the file contains another table.
 
     Values of a CSV file are texts; a list is a JSON array.
     """
@@ -423,7 +423,7 @@ _READ: dict[str, Callable[[str], Any]] = {
 
 
 def _read_texts(values: pl.Series, name: str, read: Callable[[str], Any]) -> pl.Series:
-    """Return a column of texts as values; raise InputError with the row of the first other text."""
+    """Parse a column of texts; raise InputError with the row of the first invalid text."""
     items = []
     for row, text in enumerate(values):
         try:

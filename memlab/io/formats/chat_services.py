@@ -36,7 +36,7 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 def _build_row(
     location: int, text: str, speaker: object, at: object, channel: str, notes: Notes
 ) -> Rows:
-    """Yield the row of a message, whose session is a day of the channel; count one without words."""
+    """Yield the row of a message, with its day as the session; skip a message without text."""
     if not text.strip():
         notes.left_out["entry without words"] += 1
         return
@@ -64,13 +64,13 @@ def _list_objects(value: object) -> Iterable[tuple[int, Mapping[str, Any]]]:
 
 
 def _get_object(value: object, name: str) -> Mapping[str, Any]:
-    """Return the object in a field of an object; an empty one if there is none."""
+    """Return the object in a field, or an empty dict if the field has no object."""
     inner = value.get(name) if isinstance(value, Mapping) else None
     return inner if isinstance(inner, Mapping) else {}
 
 
 def _load(path: Path, type: Any = Any) -> Any:
-    """Return the content of a JSON document; DatasetError if it is not of ``type``."""
+    """Parse a JSON document; raise DatasetError if the content is not of ``type``."""
     return decode_json(read_document(path), path.name, 1, type)
 
 
@@ -85,7 +85,7 @@ _MARKUP = re.compile(r"<([@#!]?)([^<>|]+)(?:\|([^<>]*))?>")
 
 
 def is_slack(folder: Path, start: str) -> bool:
-    """Return whether a folder is an export of Slack, or one channel of an export with names of users."""
+    """Return whether a folder is a Slack export, or a channel's folder next to users.json."""
     if not folder.is_dir():
         return False
     has_days = next(folder.glob(f"*/{_DAY}"), None) is not None
@@ -124,7 +124,7 @@ def parse_slack(folder: Path, notes: Notes) -> Rows:
 
 
 def _load_list(path: Path) -> list[Mapping[str, Any]]:
-    """Return the objects in a side file of Slack; none if the export has no such file."""
+    """Return the objects in a side file of a Slack export, or [] if the file does not exist."""
     return [item for _, item in _list_objects(_load(path))] if path.is_file() else []
 
 
@@ -164,10 +164,10 @@ def _read_slack_message(
 
 
 def _replace_markup(text: str, names: Mapping[str, str]) -> str:
-    """Return a Slack text with names of users, channels and links in place of their codes."""
+    """Replace the codes of users, channels and links in a Slack text by names."""
 
     def replace(match: re.Match[str]) -> str:
-        """Return the words of one code."""
+        """Return the readable text for a matched code."""
         sign, code, label = match.groups()
         if sign == "@":
             return "@" + (names.get(code) or label or code)
@@ -182,7 +182,7 @@ def _replace_markup(text: str, names: Mapping[str, str]) -> str:
 
 
 def is_discord(path: Path, start: str) -> bool:
-    """Return whether a file is a channel as DiscordChatExporter writes it."""
+    """Return whether a file is a channel exported by DiscordChatExporter."""
     return start.lstrip()[:1] == "{" and all(
         f'"{name}"' in start for name in ("guild", "channel", "messages")
     )
@@ -219,7 +219,7 @@ _CHATS = re.compile(
 
 
 def is_telegram(path: Path, start: str) -> bool:
-    """Return whether a file is a chat, or all chats, as Telegram's desktop app exports them."""
+    """Return whether a file is one chat or all chats, exported by Telegram's desktop app."""
     return start.lstrip()[:1] == "{" and (
         _CHATS.search(start) is not None
         or ('"personal_information"' in start and '"about"' in start)

@@ -437,7 +437,7 @@ def read_lmeb(folder: str | Path) -> tuple[LabelledConversation, ...]:
 
 
 def _find_above(task: Path, name: str) -> Path | None:
-    """Find a file in a task's folder or a folder above it, or None if missing."""
+    """Find a file in a task's folder or in a parent folder; return None if missing."""
     return next(
         (folder / name for folder in (task, *task.parents[:_ABOVE]) if (folder / name).is_file()),
         None,
@@ -486,7 +486,7 @@ def _read_task(
 
 
 def _read_candidates(task: Path, corpus: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Read the candidate documents of each scene; empty without candidates.jsonl."""
+    """Read the candidate documents of each scene, or {} if candidates.jsonl does not exist."""
     path = _find_above(task, "candidates.jsonl")
     scenes: dict[str, tuple[str, ...]] = {}
     for number, value in read_json_lines(path, "LMEB's candidates") if path else ():

@@ -219,7 +219,7 @@ def convert_entries(
     format: str | None = None,
     enough: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Convert entries to memory rows, each with its location.
+    """Convert entries to memory rows, each with the location of its entry.
 
     The first entries decide whether all are messages, conversations or records.
     """
@@ -288,7 +288,7 @@ def parse_sheet(read: Lines, head: str) -> Entries:
     current, quotes = [0], [0]
 
     def texts() -> Iterator[str]:
-        """Yield decoded lines, record the number of the current line, and count the quotes of the row."""
+        """Yield decoded lines; record the current line's number and count the quotes of its row."""
         for number, line in read:
             current[0] = number
             text = decode_line(line, read.notes) + "\n"

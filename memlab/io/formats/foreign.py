@@ -62,11 +62,11 @@ class _Row:
         return next((value for value in values if value is not None), None)
 
     def put(self, column: str, *names: str) -> None:
-        """Set a column to the first non-null value of some fields, and remove the fields."""
+        """Set a column to the first non-null value of some fields, and remove these fields."""
         self.set(column, self.take(*names), names[0])
 
     def set(self, column: str, value: Any, field: str) -> None:
-        """Check a value and set a memory column to it, or extend a list column."""
+        """Check a value, then set a memory column to the value or extend a list column."""
         if value is None:
             return
         storage = MEMORY[column].storage

@@ -85,7 +85,7 @@ def export_policies(versions: VersionLog) -> dict[str, Any]:
 
 
 def _list_versions(versions: VersionLog, slot: str) -> tuple[Version, ...]:
-    """Return the versions of a slot; none if it only ever had its default."""
+    """Return the versions of a slot, or [] if only the default was ever installed."""
     history = versions.versions(slot)
     return () if SLOTS[slot].source and len(history) == 1 else history
 
@@ -162,7 +162,7 @@ class Chronicle(Protocol):
         ...
 
     def events(self, after: int = 0, *, upto: int | None = None) -> Iterator[Event]:
-        """Yield the events with numbers above ``after``, up to ``upto``."""
+        """Yield the events with numbers above ``after``, up to and including ``upto``."""
         ...
 
 

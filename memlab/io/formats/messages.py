@@ -93,12 +93,12 @@ class Piece(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The text of the part; for a call, the name of the tool with the arguments."""
+        """The text of the part; for a tool call, the tool's name and arguments."""
         return f"{self.name or 'tool'}({self.text})" if self.kind == "call" else self.text
 
 
 def parse_role(value: object) -> str | None:
-    """Map a role name of a chat protocol to a memlab role, or None.
+    """Map a role name of a chat protocol to a role of memlab; return None if unknown.
 
     >>> parse_role("human"), parse_role("HumanMessage"), parse_role("Ida")
     ('user', 'user', None)
@@ -112,7 +112,7 @@ def parse_role(value: object) -> str | None:
 
 
 def to_mapping(message: object) -> Mapping[str, Any] | None:
-    """Convert a message object of a client library to a mapping, or None if unknown.
+    """Convert a client library's message object to a mapping, or None if the type is unknown.
 
     A known object has a method ``model_dump``, or the attribute ``content`` with ``type`` or
     ``role``.
@@ -181,7 +181,7 @@ def is_message(entry: Mapping[str, Any]) -> bool:
 
 
 def split_message(message: Mapping[str, Any], content: object, notes: Notes) -> Iterator[Piece]:
-    """Yield the parts of a message's content, then its other tool calls."""
+    """Yield the parts of a message's content, then the tool calls outside the content."""
     yield from _split_content(content, notes, 0)
     if _CALLING.isdisjoint(message):
         return
@@ -305,7 +305,7 @@ class Message:
 
 
 def parse_messages(messages: Any, role: str | None = None) -> list[Message]:
-    """Convert a text, a message of a protocol, or several of them, to messages.
+    """Convert texts and messages of chat protocols to messages of memlab.
 
     ``role`` is the role of messages that have none. Raises InputError with the number of a message that cannot be read or
     has no role, UnknownName for an unknown role.
@@ -330,7 +330,7 @@ def parse_messages(messages: Any, role: str | None = None) -> list[Message]:
 
 
 def _parse_message(item: object, index: int, role: str | None, notes: Notes) -> list[Message]:
-    """Convert one item passed by the caller to messages."""
+    """Convert one of the caller's items to messages."""
     if isinstance(item, str):
         item = {"content": item}
     entry = item if isinstance(item, Mapping) else Called(to_mapping, "messages")(item)
@@ -397,7 +397,7 @@ def _find_role(entry: Mapping[str, Any], index: int, default: str | None) -> str
 
 
 def _check_content(entry: Mapping[str, Any], index: int) -> object:
-    """Return the content of a message; InputError if it is not a text or parts."""
+    """Return the content of a message; raise InputError unless it is a text or a list of parts."""
     content = next(
         (entry[name] for name in ("content", "text", "parts") if entry.get(name) is not None), None
     )

@@ -75,7 +75,7 @@ def find_speakers(start: str) -> frozenset[str]:
 
 
 def is_log(start: str) -> bool:
-    """Return whether a text is a conversation: turns begin soon, and often or by a role."""
+    """Return whether a text is a conversation, judged by its speakers and number of turns."""
     speakers = find_speakers(start)
     lines = [line for line in start.splitlines() if line.strip()]
     turns = [n for n, line in enumerate(lines) if _start_turn(n, line, speakers) is not None]
@@ -101,7 +101,7 @@ class _Turn:
     size: int = 0
 
     def add(self, line: str) -> None:
-        """Append a line, or only count its size beyond the maximum length."""
+        """Append a line; beyond the maximum length, only count the line's size."""
         self.size += len(line) + 1
         if self.size <= _LONGEST:
             self.lines.append(line)
@@ -157,7 +157,7 @@ def _read_turns(read: Lines, speakers: frozenset[str]) -> Iterator[tuple[int, di
 
 
 def _start_turn(number: int, line: str, speakers: frozenset[str]) -> _Turn | None:
-    """Return the turn that a line begins, or None."""
+    """Return the turn that begins on a line, or None if no turn begins there."""
     match = _HEADING.match(line) or _BOLD.match(line) or _PLAIN.match(line)
     if match is None or (match["name"] not in speakers and parse_role(match["name"]) is None):
         return None
@@ -200,7 +200,7 @@ def _finish_turn(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[s
 def parse_notes(
     read: Lines, *, session: str | None, project: str | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield each paragraph and list item as a memory, with the file's name and its headings as title.
+    """Yield each paragraph and list item as a memory, titled by file name and headings.
 
     Front matter of ``name: value`` lines between ``---`` gives a title, tags and a time to all memories of the file. The
     time of a memory is the date in its nearest heading, in the front matter, in the file's name, or the file's own.

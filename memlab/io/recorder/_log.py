@@ -52,12 +52,12 @@ def open_log(path: str | Path, timeout: float = 30.0, *, read_only: bool = False
 
 
 def _is_record(journal: Journal) -> bool:
-    """Return whether the first event, if there is one, is a recorded search."""
+    """Return whether the journal is empty or begins with a recorded search."""
     return all(event.kind == SEARCHED for event in journal.events(upto=min(journal.head, 1)))
 
 
 def is_record(path: str | Path) -> bool:
-    """Return whether a folder is a recorded log; a lab that cannot be opened is none."""
+    """Return whether a folder is a recorded log; False for a lab that cannot be opened."""
     try:
         with Journal.open(path, read_only=True) as journal:
             return journal.head > 0 and _is_record(journal)
@@ -76,7 +76,7 @@ def read_search(journal: Journal, decision: int) -> dict[str, Any]:
 
 @checked
 def read_record(log: str | Path) -> Slates:
-    """Read a folder that ``memlab.record`` wrote, also while searches are recorded.
+    """Read a folder that ``memlab.record`` wrote, even while searches are being recorded.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def read_tables(journal: Journal) -> Slates:
 
 
 def to_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return a frame of rows whose lists become one row for each element."""
+    """Return a frame of rows, with one row for each element of their lists."""
     names = dict.fromkeys(name for row in rows for name in row)
     # A feature that a search lacks is null for each of its candidates.
     whole = [

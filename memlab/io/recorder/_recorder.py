@@ -77,7 +77,7 @@ class _Challenger:
 
     @property
     def pack(self) -> _Challenger:
-        """The challenger itself, because a challenge of a lab has its hash in its pack."""
+        """The challenger itself, in the place where a lab's challenge has the challenger's pack."""
         return self
 
 
@@ -98,7 +98,7 @@ class Settings:
 
 
 def _draw_probes(limit: int, count: int, probes: int, chance: np.random.Generator) -> ChallengeDraw:
-    """Draw probes from the items below the limit, with equal probabilities."""
+    """Draw probes from the items below the limit, all with the same probability."""
     active, rest = np.arange(limit), np.arange(limit, count)
     number = min(probes, len(rest)) if limit else 0
     drawn = chance.permutation(rest)[:number]
@@ -145,7 +145,7 @@ class RecordedHits(list[Any]):
 
     @checked
     def used(self, answer: str, *, arguments: str = "", reply: str = "") -> dict[str, float]:
-        """Infer from an answer which results it used, and record their rewards.
+        """Infer from an answer which of the results contributed, and record their rewards.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class Recorder:
         )
 
     def _journal(self) -> Journal:
-        """Return the journal of this process, because a journal does not survive a fork."""
+        """Return the journal of this process; open the journal again after a fork."""
         process = os.getpid()
         if process not in self._journals:
             self._journals[process] = open_log(self.settings.log, _TIMEOUT)
@@ -260,7 +260,7 @@ class Recorder:
     # -- searching --------------------------------------------------------------------------------------------
 
     def __call__(self, query: str, *args: Any, session: str | None = None, **options: Any) -> Any:
-        """Search, record what is shown, and return ``RecordedHits``.
+        """Search, record the results that are shown, and return ``RecordedHits``.
 
         The result is awaitable if the search is asynchronous. ``session`` names searches that depend
         on one another; other arguments are those of the search. If the search raises an error or is
@@ -291,7 +291,7 @@ class Recorder:
         challengers: Sequence[_Challenger],
         others: Sequence[Any],
     ) -> RecordedHits:
-        """Await the answers of all searches at once, and record the search."""
+        """Await the answers of all searches together, and record the search."""
         waiting = [
             asyncio.wait_for(other, challenger.timeout)
             if inspect.isawaitable(other)
@@ -311,7 +311,7 @@ class Recorder:
         challengers: Sequence[_Challenger],
         others: Sequence[Any],
     ) -> RecordedHits:
-        """Draw what is shown, record it, and return it."""
+        """Draw the results to show, record them, and return them."""
         items = read_items(self._searched.results(answer))[: self.settings.pool]
         index = {item.id: number for number, item in enumerate(items)}
         active = np.arange(min(self.settings.limit, len(items)))
@@ -387,7 +387,7 @@ class Recorder:
         )
 
     def _measure(self, query: str, items: Sequence[Item]) -> dict[str, list[float | None]]:
-        """Return the features of the candidates: scores, counts of words, and the caller's numbers."""
+        """Return the features of candidates: scores, word counts, and the caller's features."""
         columns = measure_texts(query, items)
         for name, compute in self.settings.features.items():
             try:
@@ -442,7 +442,7 @@ class Recorder:
         rows: Sequence[tuple[str, float, float | None]],
         source: str,
     ) -> None:
-        """Write rewards of one search: id, reward and confidence. Without a decision, do nothing."""
+        """Write the rewards of one search; do nothing if the search has no decision number."""
         if decision is None or not rows:
             return
         names = ("memory_id", "reward", "confidence")
@@ -583,12 +583,12 @@ class Recorder:
         return verdict(self.slates(), challenger, **options)
 
     def close(self) -> None:
-        """Close the log. A later search is shown and not recorded."""
+        """Close the log. Later searches still return results but are not recorded."""
         self._journal().close()
 
 
 async def _now(value: Any) -> Any:
-    """Return a value that is there already."""
+    """Return a value that is already available."""
     return value
 
 
@@ -607,7 +607,7 @@ def record(
     seed: Seed = 0,
     clock: Clock = system_clock,
 ) -> Recorder:
-    """Record the searches of any retriever, so that a change of it can be evaluated.
+    """Record the searches of any retriever, so that changes to the retriever can be evaluated.
 
     Parameters
     ----------

@@ -45,13 +45,13 @@ def find_store(search: Any) -> Searched:
 
 
 def _mem0(search: Any) -> Searched:
-    """Return how to search mem0's ``Memory`` or ``AsyncMemory``.
+    """Build the search function of mem0's ``Memory`` or ``AsyncMemory``.
 
     The session is the user, agent and run of the filters.
     """
 
     def session(args: Sequence[Any], options: Mapping[str, Any]) -> str | None:
-        """Return the scope of a call."""
+        """Return the owners in a call as the name of a session, or None if the call names none."""
         scope = {**options, **(options.get("filters") or {})}
         names = [str(scope[name]) for name in ("user_id", "agent_id", "run_id") if name in scope]
         return "/".join(names) or None
@@ -80,10 +80,10 @@ def _langgraph(search: Any) -> Searched:
 
 
 def _chroma(query: Any) -> Searched:
-    """Return how to query a Chroma collection; a smaller distance is a larger score."""
+    """Build the search function of a Chroma collection, with distances negated to scores."""
 
     def results(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the results of the only query of an answer."""
+        """Return the results of a Chroma answer to a single query."""
         names = {"id": "ids", "text": "documents", "score": "distances", "metadata": "metadatas"}
         columns = {name: answer[own][0] for name, own in names.items() if answer.get(own)}
         if "score" in columns:

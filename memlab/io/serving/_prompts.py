@@ -74,7 +74,7 @@ def _remember(_: Connection, text: str) -> str:
 
 
 def _context(connection: Connection, task: str) -> str:
-    """Return the context of a task with the task, so that the model needs no call."""
+    """Return a task with its context, so that the model needs no call of the tool."""
     context = connection.lab.context(
         task,
         session=connection.session,

@@ -63,7 +63,7 @@ _Words = Annotated[list[str], Field(max_length=100)]
 def _describe_argument(
     parameters: Mapping[str, Parameter], name: str, text: str = "", **limits: float
 ) -> Any:
-    """Build a schema field for an argument of a tool from a verb's parameter.
+    """Build the schema field of a tool's argument from a verb's parameter.
 
     A ``text`` replaces the description; ``limits`` come in addition to those of the parameter.
     """
@@ -218,7 +218,7 @@ class _Answer(BaseModel):
     @field_validator("*")
     @classmethod
     def _make_printable(cls, value: Any) -> Any:
-        """Replace control characters in texts; refuse integers that a lab cannot store."""
+        """Replace control characters in texts; refuse integers that are too large for a lab."""
         if isinstance(value, str):
             return printable(value)
         if isinstance(value, int) and value.bit_length() > 63:

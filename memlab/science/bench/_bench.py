@@ -265,7 +265,7 @@ class _UnderPack:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Leave the lab open, because it belongs to the caller."""
+        """Leave the context without closing the lab, which belongs to the caller."""
 
     def recall(self, query: str, *, log: bool, **options: Any) -> Hits:
         """Recall under the pack. ``log`` is ignored, because a user's lab must not change."""
@@ -282,7 +282,7 @@ def _open_filled(
 
 
 def _open_again(lab: Lab, pack: Pack, folder: Path) -> tuple[_UnderPack, None]:
-    """Use the user's open lab under a pack."""
+    """Return the user's open lab with a pack in use, without a copy."""
     return _UnderPack(lab, pack), None
 
 
@@ -312,7 +312,7 @@ def _own_result(name: str, plan: Plan, systems: Sequence[SystemResult], limit: i
 def _load_packs(
     packs: PolicyLike, active: Callable[[], Pack] | None = None, *, baselines: bool
 ) -> list[Pack]:
-    """Load the packs, and each baseline whose name no pack has."""
+    """Load the packs, and the baselines whose names no pack has."""
     chosen = as_packs(pack_names() if packs is None else packs, active)
     if baselines:
         chosen += [
@@ -331,7 +331,7 @@ def _measure_packs(
     progress: bool,
     executor: Workers,
 ) -> list[SystemResult]:
-    """Measure each pack under each set of labels; sort by set, then by nDCG@10."""
+    """Measure each pack under each label set; sort by label set, then by nDCG@10."""
     recalls = 2 * len(plan.questions)
     with bar(
         progress, recalls * len(chosen), unit="recall", desc="asking labelled questions"
@@ -377,7 +377,7 @@ def _fill_lab(lab: Lab, conversations: Sequence[Conversation]) -> float:
 def _recall_questions(
     lab: Lab | _UnderPack, question: PlannedQuestion, limit: int, step: Step, *, log: bool
 ) -> Hits:
-    """Recall for one question, and advance the progress bar."""
+    """Recall for each question, and advance the progress bar."""
     hits = lab.recall(
         question.text,
         limit=limit,
@@ -410,7 +410,7 @@ def _score_rankings(
     seconds: Sequence[float],
     rate: float | None,
 ) -> SystemResult:
-    """Compute a pack's metrics from its rankings under one set of labels.
+    """Compute a pack's metrics from its rankings under one label set.
 
     Questions without evidence do not count.
     """
@@ -452,7 +452,7 @@ def _score_rankings(
 
 
 def _collect_evidence(plan: Plan) -> dict[str, tuple[frozenset[str], ...]]:
-    """Return the evidence of every question, by the name of the set of labels."""
+    """Return the evidence of every question, keyed by the name of the label set."""
     return {
         name: tuple(question.evidence[index] for question in plan.questions)
         for index, name in enumerate(plan.sets)

@@ -270,7 +270,7 @@ def bench_dynamics(
 def _measure_dynamics(
     embedder: EmbedderSpec, limit: int, task: tuple[Pack, LabelledConversation], step: Step
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Measure a pack on a conversation, stored and simulated.
+    """Measure a pack on a conversation, both stored at once and simulated over time.
 
     Returns the answers of ``_ask_questions``, and the status of each memory at the end.
     """
@@ -321,7 +321,7 @@ def _simulate(lab: Lab, labelled: LabelledConversation) -> None:
 def _ask_questions(
     labelled: LabelledConversation, stored: Lab, lived: Lab, limit: int
 ) -> list[dict[str, Any]]:
-    """Recall for each question in both labs, and return a row for each question.
+    """Recall for each question in both labs, and return the results as rows.
 
     A row has the recall of current evidence, and the share of outdated evidence shown, in each lab.
     """
@@ -344,7 +344,7 @@ def _ask_questions(
 
 
 def _count_share(refs: set[str | None], wanted: Sequence[str]) -> float:
-    """Return the share of the wanted refs that are among ``refs``."""
+    """Return the share of the wanted refs that ``refs`` contains."""
     return sum(ref in refs for ref in wanted) / len(wanted)
 
 
@@ -398,7 +398,7 @@ def _compare_means(
 
 
 def _flatten(row: LivedAbility) -> dict[str, Any]:
-    """Return the results on one ability as a row of the frame."""
+    """Return the results on one ability as a row of the result frame."""
     gap, stale = row.difference, row.outdated_difference
     return {
         "pack": row.pack,
