@@ -114,7 +114,7 @@ def _prepare_process() -> None:
 
 @contextmanager
 def _open_executor(executor: Any) -> Iterator[Any]:
-    """Start processes for a number, and end them afterwards; yield any other executor unchanged."""
+    """Start the processes for a number and end them afterwards; yield other executors unchanged."""
     if not isinstance(executor, int):
         yield executor
         return

@@ -689,7 +689,7 @@ class Records:
     def select_where(
         self, has_ref: Callable[[str], bool], has_value: Callable[[str | None], bool]
     ) -> pl.Expr:
-        """Return a Polars expression that selects the memories whose record's ref and value are accepted."""
+        """Return a Polars expression for memories whose record passes tests of ref and value."""
         with self._reading() as state:
             ids = []
             for ref, row in self._iter_rows(state, has_ref, has_value):

@@ -41,7 +41,7 @@ _unpack = msgspec.msgpack.Decoder(dict[str, Any]).decode
 
 
 def open_log(path: str | Path, timeout: float = 30.0, *, read_only: bool = False) -> Journal:
-    """Open the folder of a recorded log; for writing it is created if it does not exist."""
+    """Open the folder of a recorded log; create a missing folder when opening for writing."""
     journal = Journal.open(path, timeout=timeout, read_only=read_only)
     if not _is_record(journal):
         journal.close()

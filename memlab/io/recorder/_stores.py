@@ -26,7 +26,7 @@ class Searched:
 
 
 def find_store(search: Any) -> Searched:
-    """Return how to search a store of another package, or a function ``search(query, k)``."""
+    """Build the search function of another package's store, or of a plain function."""
     owner = getattr(search, "__self__", search)
     packages = {kind.__module__.partition(".")[0] for kind in type(owner).__mro__}
     for package, method, wrap in (
@@ -64,7 +64,7 @@ def _mem0(search: Any) -> Searched:
 
 
 def _langgraph(search: Any) -> Searched:
-    """Return how to search a LangGraph ``BaseStore``; the first argument is the namespace.
+    """Build the search function of a LangGraph ``BaseStore``; its first argument is the namespace.
 
     Record ``store.asearch`` where the store is asynchronous.
     """

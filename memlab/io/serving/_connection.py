@@ -148,7 +148,7 @@ class Connection:
             return [Memory.of(state, id - 1) for id in hits.ids]
 
     def get_slate(self, recall: int) -> Slate:
-        """Return a logged recall by number; UnknownName if another client made it."""
+        """Return a logged recall by number; raise UnknownName for a recall of another project."""
         slate = read_slate(self.visible.io.store, recall)
         if self.project is not None and slate.project != self.project:
             raise UnknownName("logged recall", recall)

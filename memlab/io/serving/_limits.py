@@ -89,7 +89,7 @@ class GuardedServer(uvicorn.Server):
     _reported = -_REPORT_SECONDS
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and let the system hold more connections than are accepted at once."""
+        """Start, and let the system queue more connections than asyncio's default."""
         await super().startup(sockets)
         logging.getLogger(_TRANSPORT).addFilter(self._count_broken)
         for listener in sockets or ():

@@ -662,7 +662,7 @@ class BudgetResult(Report):
         return "; ".join([*parts, *([f"sha256 {self.sha256}"] if self.sha256 else [])])
 
     def _table(self) -> Table:
-        """Return the table of the figures, with the triple of coverage, ms and tokens."""
+        """Return the table of figures, with the triple of coverage, milliseconds and tokens."""
         present = {column.name for column in self.frame if column.count()}
         optional = [("f1", "F1"), ("correct", "correct")]
         columns: Columns = (

@@ -122,7 +122,7 @@ class Basis:
 def find_basis(
     duel: Duel, observations: Observations, settings: Settings, gates: tuple[Gate, ...]
 ) -> Basis:
-    """Return the basis of the verdict on a duel."""
+    """Collect the facts on which the verdict on a duel is based."""
     log, columns = duel.log, duel.log.decisions.columns
     last = read_challenges(log.only(np.array([len(log) - 1])))[0]
     assert last is not None
@@ -148,7 +148,7 @@ def find_basis(
 
 
 def describe_basis(basis: Basis, treatment: str) -> list[tuple[str, str]]:
-    """Return the facts as labelled texts; ``treatment`` is what missing feedback counts as."""
+    """Return the facts as pairs of label and text; ``treatment`` is that of missing feedback."""
     low, high = basis.rewards
     drawn = basis.probabilities and " to ".join(
         dict.fromkeys(f"{chance:.3g}" for chance in basis.probabilities)
@@ -185,13 +185,13 @@ def describe_basis(basis: Basis, treatment: str) -> list[tuple[str, str]]:
 
 
 def list_groups(influence: pl.DataFrame, difference: float) -> list[dict[str, Any]]:
-    """Return the groups whose removal changes a difference most, as rows of ``Verdict.influence``."""
+    """Return the groups whose removal changes a difference most, as rows of the influence."""
     change = (pl.col("difference") - difference).abs()
     return influence.sort(change, descending=True, nulls_last=False).head(_LISTED).to_dicts()
 
 
 def _probabilities(duel: Duel) -> Floats:
-    """Return the probability of each draw: of disputed items, or of a pack's results."""
+    """Return the probabilities of a duel's random draws, of disputed items or of whole lists."""
     if duel.shares is not None:
         return duel.shares.ravel()
     chance = duel.log.propensity[np.setxor1d(duel.own.rows, duel.base.rows)]

@@ -312,7 +312,7 @@ def evaluate(
 
 
 def _refuse_arguments(**arguments: object) -> None:
-    """Raise InputError for the first argument that is set; a log on disk takes none of them."""
+    """Raise InputError for the first true argument, because logs on disk do not support any."""
     name = next((name for name, value in arguments.items() if value), None)
     if name is not None:
         raise InputError(
@@ -329,7 +329,7 @@ def _evaluate_feedback(
     features: Floats,
     logging: Collection[str],
 ) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Between, list[str]]:
-    """Evaluate targets on feedback.
+    """Evaluate policies on feedback.
 
     ``logging`` are the names of the policies that logged. If every item of such a policy was shown,
     its value is the observed reward, so no gate withholds it.
@@ -342,7 +342,7 @@ def _evaluate_feedback(
     tests, repeated = Tests(log, settings, features), dict[str, int]()
 
     def compare_by_name(name: str, other: str | None) -> Compared:
-        """Compare a policy with another, or estimate its value alone."""
+        """Compare one policy with another, or estimate its value alone."""
         compared = compare(evidence, top_ks[name], None if other is None else top_ks[other])
         repeated[name] = compared.top_k.repeated
         return compared
@@ -369,19 +369,19 @@ def _evaluate_feedback(
 
 
 def _was_shown(log: Log, top_k: TopK) -> bool:
-    """Return whether every item of a policy was shown."""
+    """Return whether the log shows every item of a policy."""
     return bool(log.exposed[top_k.rows].all()) and not top_k.outside.any()
 
 
 def _state_fact(log: Log, settings: Settings, features: Floats, top_k: TopK) -> Compared:
-    """Return the mean reward of items that were all shown, which needs no propensities."""
+    """Return the observed mean reward of items that were all shown; propensities are not needed."""
     certain = replace(cluster_facts(log), propensity=np.where(log.exposed, 1.0, log.propensity))
     evidence = gather_evidence(certain, replace(settings, position=False), features)
     return compare(evidence, top_k, None)
 
 
 def _describe_tails(log: Log) -> list[str]:
-    """Return a remark if a few large rewards carry the variance."""
+    """Return a remark if a few large rewards dominate the variance."""
     reward = log.reward[log.answered]
     if len(np.unique(reward)) <= 2:
         return []
@@ -395,7 +395,7 @@ def _describe_tails(log: Log) -> list[str]:
 
 
 def _describe_estimates(evidence: Evidence) -> list[str]:
-    """Return a sentence on each model that was fitted on the log for all policies."""
+    """Return a sentence about each model that was fitted on the log for all policies."""
     notes = credited_note(evidence.log, evidence.credited)
     if evidence.examination is not None:
         eta = evidence.examination.eta
@@ -407,7 +407,7 @@ def _describe_estimates(evidence: Evidence) -> list[str]:
 
 
 def _describe_method(evidence: Evidence, log: Log) -> str:
-    """Describe the interval method, with the unit of a cluster."""
+    """Describe the interval method, including the unit of a cluster."""
     sample = evidence.sample(np.ones((len(log), 1)))
     return sample.method.replace("clusters", f"clusters ({log.clustered})", 1)
 
@@ -422,7 +422,7 @@ def _evaluate_labels(
 ) -> tuple[
     tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Settings, Between, tuple[str, ...]
 ]:
-    """Evaluate targets on labels, and rank them by a kind of metric.
+    """Evaluate policies on labels, and rank the policies by a metric of kind ``metric``.
 
     Returns the rows, the forecast of recalls, the interval method, the settings, the comparison of
     a pair, and remarks.
@@ -432,7 +432,7 @@ def _evaluate_labels(
     enough = sample.clusters >= 2
 
     def subtract(first: str, second: str) -> Estimate:
-        """Estimate the mean metric of one policy minus that of another."""
+        """Estimate the mean metric of one policy minus the mean metric of another."""
         own, other = columns[first], columns[second]
         return sample.estimate(lambda totals: mean(totals[..., own]) - mean(totals[..., other]))
 

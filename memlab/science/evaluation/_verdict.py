@@ -631,7 +631,7 @@ class _Evidence:
 def _decide(
     duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Schema
 ) -> tuple[Verdict, list[str]]:
-    """Decide whether a challenger or the live pack is better; return remarks too."""
+    """Decide whether a challenger or the live pack is better; also return remarks."""
     level = 1 - (1 - settings.level) * duel.share
     log, unit = duel.log, settings.reward_range[1] - settings.reward_range[0]
     course = Course.of(log, clustered=settings.cluster is not None)
@@ -722,7 +722,7 @@ class _Outcome:
 def _name_better(
     bounds: Bounds, influence: Influence, closed: tuple[Gate, ...], cluster: str | None
 ) -> _Outcome:
-    """Name the better pack, unless a gate is closed or one group decides."""
+    """Name the better pack, unless a gate is closed or a single group is decisive."""
     above, duel = bool(bounds.low[-1] > 0), influence.duel
     if closed or not (above or bounds.high[-1] < 0):
         return _Outcome(None, closed)
@@ -854,7 +854,7 @@ class _Pace:
 
 
 def _advise(pace: _Pace, evidence: _Evidence, duel: Duel, course: Course) -> str:
-    """Return advice on how to reach a verdict sooner; "" if there is none."""
+    """Return advice on reaching a verdict sooner, or "" without advice."""
     if duel.same.all():
         return f"No recall can distinguish them: end the challenge, or change {duel.challenger}."
     needed, without, unsupported = pace.needed, pace.without, evidence.unsupported
