@@ -179,7 +179,7 @@ class Tuning(Report):
 
     @property
     def verdict(self) -> str:
-        """Whether fitting improved the policy, in one sentence, and the untested gates."""
+        """The finding in one sentence: whether tuning helped, and which gates are untested."""
         return (
             self._finding
             if self.closed

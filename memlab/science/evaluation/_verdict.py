@@ -212,7 +212,7 @@ class Verdict:
 
     @property
     def details(self) -> str:
-        """The interval, an action and the untested gates; or why a gate is closed."""
+        """The interval, a recommended action and untested gates, or the reason of a closed gate."""
         if self.closed:
             return str(self.closed[0])
         # The difference is that of the better pack minus the worse one, like the value in the title.
@@ -376,12 +376,12 @@ class Verdicts(Report):
 
     @property
     def withheld(self) -> tuple[tuple[str, Gate], ...]:
-        """Each closed gate with the name of its challenger."""
+        """Pairs of a challenger's name and a closed gate."""
         return tuple((verdict.challenger, gate) for verdict in self for gate in verdict.closed)
 
     @property
     def untested(self) -> tuple[tuple[str, Gate], ...]:
-        """Each untested gate with the name of its challenger."""
+        """Pairs of a challenger's name and an untested gate."""
         return tuple((verdict.challenger, gate) for verdict in self for gate in verdict.untested)
 
     @checked
@@ -440,7 +440,7 @@ class Verdicts(Report):
         return write_page(html, path)
 
     def to_latex(self) -> str:
-        """Return the table as LaTeX, with the rules of booktabs.
+        """Return the table as LaTeX, in the style of the package booktabs.
 
         The caption has the findings, the sequence of the intervals, the hashes of packs and log, the
         seeds of the draws, and the version of memlab.
@@ -479,7 +479,7 @@ class Verdicts(Report):
 
     @checked
     def figure(self, *, axes: OnAxes | None = None) -> Figure:
-        """Draw the difference to the live pack by the number of recalls.
+        """Draw the difference to the live pack against the number of recalls.
 
         The shaded area is the anytime-valid interval of the difference.
 
@@ -739,7 +739,7 @@ def _name_better(
 def _weigh_items(
     duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats
 ) -> _Evidence:
-    """Return the evidence of a duel in which single items were drawn."""
+    """Return the evidence of a duel whose random draws are between single items."""
     log = duel.log
     evidence = gather_evidence(log, settings, features, answered=rate[log.recall])
     compared = compare(evidence, duel.own, duel.base)
@@ -827,7 +827,7 @@ class _Pace:
 
     @classmethod
     def of(cls, process: Process, course: Course, level: float) -> _Pace:
-        """Forecast the recalls needed, from the observations of the blocks so far."""
+        """Forecast the number of recalls needed, from the observations so far."""
         block = process.block
         lower, upper, floor, ceiling = (
             np.bincount(block, weights=values).astype(np.float64)

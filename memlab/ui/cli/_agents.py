@@ -171,7 +171,7 @@ def attribute(lab: memlab.Lab, decision: int, answer: Any, reply: Any) -> Report
 @click.option("--since", metavar="WHEN", help="Only contexts since this time, such as 2026-07-01.")
 @click.option("--report", type=LocalPath(), help="Also write a page to this file.")
 def metrics(lab: memlab.Lab, since: str | None, report: Path | None) -> Report:
-    """Show how useful the contexts from LAB were: tokens injected, referenced, saved.
+    """Show how many injected context tokens from LAB were used and how many were saved.
 
     Example: memlab agent metrics my.memlab --since 2026-07-01
     """
@@ -274,7 +274,7 @@ def modules(
     conventions: bool,
     accept: tuple[int, ...],
 ) -> Report:
-    """List the modules of a project and how well each is known.
+    """List the modules of a project and how well memory covers each module.
 
     With TASK, only modules that its words name are listed.
 
@@ -306,7 +306,7 @@ def modules(
 
 
 def _choose_project(lab: memlab.Lab, project: str | None) -> str:
-    """Return the project, or raise UsageError if there are several and none is given."""
+    """Return the project; raise UsageError if there are several and none was chosen."""
     projects = lab.agents.modules.projects()
     if project is None and len(projects) != 1:
         names = ", ".join(projects) or "none; run memlab agent scan first"
@@ -347,7 +347,7 @@ def touch(
 
 
 def _read_touched(text: str) -> tuple[list[Any], str | None]:
-    """Return the files that a text names, and the session that a hook names."""
+    """Return the files listed in a text or a hook's JSON, and the session of the hook."""
     try:
         read = json.loads(text)
     except ValueError:
@@ -358,7 +358,7 @@ def _read_touched(text: str) -> tuple[list[Any], str | None]:
 
 
 def _get_module_fields(modules: ModuleMap) -> dict[str, object]:
-    """Return a module map as values for JSON."""
+    """Return a module map as JSON values."""
     names = ("project", "version", "commands", "frameworks", "languages", "left_out")
     conventions = modules.conventions.select("text", "files").to_dicts()
     return get_fields(modules, *names, modules="frame") | {"conventions": conventions}
@@ -496,7 +496,7 @@ def serve(
             return
 
         def address(url: str, secret: str) -> None:
-            """Print the address, and the token of all clients."""
+            """Print the server's address, and the token that all clients use."""
             report = {"url": url, "lab": str(lab), **({"token": secret} if secret else {})}
             line = (
                 f"Authorization: Bearer {secret}" if secret else f"Tokens of the clients: {clients}"

@@ -154,7 +154,7 @@ def evaluate(
 
 
 def _require_policies(policies: tuple[str, ...]) -> None:
-    """Raise UsageError if no policy of a log outside a lab is named."""
+    """Raise UsageError if a log outside a lab comes without a policy to evaluate."""
     if not policies:
         raise click.UsageError(
             "Give --policies to evaluate: columns of scores, packs or .hy files."
@@ -162,7 +162,7 @@ def _require_policies(policies: tuple[str, ...]) -> None:
 
 
 def _report_evaluation(result: Evaluation, report: Path | None, details: bool) -> Report:
-    """Build the report of an evaluation; its exit status is 1 if the report has no estimate."""
+    """Build the report of an evaluation; its exit status is 1 without any estimate."""
     width = terminal_width()
     parts = [result.text(width)]
     if details:
@@ -173,7 +173,7 @@ def _report_evaluation(result: Evaluation, report: Path | None, details: bool) -
 
 
 def _add_page(result: Any, report: Path | None, text: str) -> tuple[Any, str]:
-    """Return the report of a result, with a page if one is requested."""
+    """Return the report of a result, and write an HTML page if a path is given."""
     written = None if report is None else str(result.report(report))
     return result.to_dict() | {"report": written}, text + (f"\n\nOpen {written}" if written else "")
 
@@ -316,7 +316,7 @@ _PACKS = click.option(
 
 
 def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]:
-    """Add the options of all benchmarks to a command."""
+    """Add the options that all benchmarks have to a command."""
     limit = click.option(
         "--limit",
         type=click.IntRange(20),
@@ -339,7 +339,7 @@ def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]
 
 
 def _import_embedder(_context: object, _option: object, value: str | None) -> Any:
-    """Return the object that MODULE:NAME names, importable from the current folder; else the value."""
+    """Import the object called MODULE:NAME, also from the current folder; keep other values."""
     if value is None or ":" not in value or Path(value).exists():
         return value
     module, _, name = value.partition(":")
@@ -355,7 +355,7 @@ def _import_embedder(_context: object, _option: object, value: str | None) -> An
 
 
 def _read_budgets(context: click.Context, option: click.Parameter, text: str | None) -> list[int]:
-    """Return the numbers of --budgets."""
+    """Return the token budgets in the option --budgets."""
     try:
         budgets = [int(part) for part in (text or "").split(",") if part.strip()]
     except ValueError:
@@ -366,7 +366,7 @@ def _read_budgets(context: click.Context, option: click.Parameter, text: str | N
 
 
 def _add_budget_options(function: Callable[..., Report]) -> Callable[..., Report]:
-    """Add the options of measurements within token budgets to a command."""
+    """Add the options for measurements within token budgets to a command."""
     for option in (
         click.option(
             "--model-tokens",
@@ -398,7 +398,7 @@ def _add_budget_options(function: Callable[..., Report]) -> Callable[..., Report
 
 
 def _address(name: str, text: str) -> Callable[[Callable[..., Report]], Callable[..., Report]]:
-    """Return an option for the address and the name of a language model."""
+    """Return an option with the address and the name of a language model."""
     return click.option(name, type=(str, str), metavar="URL NAME", help=text)
 
 
@@ -526,7 +526,7 @@ def bench_own(lab: Path, labels: Path, as_json: bool, **options: Any) -> Report:
 
 
 def _add_forecast_options(function: Callable[..., Report]) -> Callable[..., Report]:
-    """Add the options of benchmarks of retention to a command."""
+    """Add the options for retention benchmarks to a command."""
     fit = click.option(
         "--fit", multiple=True, help="A pack whose parameters are fitted too; may be repeated."
     )
@@ -596,7 +596,7 @@ def _run_forecast(
     fit: tuple[str, ...],
     **options: Any,
 ) -> Report:
-    """Run a benchmark of retention, and return its report."""
+    """Run a retention benchmark and return its report."""
     progress = not as_json and sys.stderr.isatty()
     result = bench(data, packs=packs or None, fit=fit or None, progress=progress, **options)
     return result.to_dict(), repr(result)
@@ -611,7 +611,7 @@ def _run_conversations(
     bench: Callable[..., BenchResult | DynamicsResult] | None = None,
     **options: Any,
 ) -> Report:
-    """Run a benchmark on conversations, and return its report."""
+    """Run a benchmark on conversations and return its report."""
     from memlab.science.bench import bench_conversations
 
     about: dict[str, Any] = {"dataset": path.resolve().stem, "sha256": digest}
@@ -636,7 +636,7 @@ def _run_bench(
     model_tokens: int,
     **options: Any,
 ) -> Report:
-    """Run a benchmark, and return its report."""
+    """Run a benchmark and return its report."""
     shared: dict[str, Any] = {
         "packs": packs or None,
         "progress": not as_json and sys.stderr.isatty(),

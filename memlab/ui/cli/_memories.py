@@ -124,14 +124,14 @@ def remember(lab: memlab.Lab, text: str, tags: tuple[str, ...], **fields: Any) -
 
 
 def _format_redactions(memory: memlab.Memory) -> list[str]:
-    """Return a line that names the secrets removed from a memory, if any."""
+    """Return a line that lists the secrets removed from a memory, if any."""
     return (
         [f"removed before it was stored: {', '.join(memory.redacted)}"] if memory.redacted else []
     )
 
 
 def _open_with_pack(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
-    """Open a lab, or a copy of it in memory with another active pack."""
+    """Open a lab; with --pack, open a copy in memory with this pack."""
     pack = options["pack"]
     if pack is None:
         return open_existing(path)
@@ -464,7 +464,7 @@ def purge(lab: memlab.Lab, memories: tuple[int, ...], yes: bool, **options: Any)
 
 
 def _report_correction(done: Corrected) -> Report:
-    """Build the report of a correction: changed memories, and memories to review."""
+    """Build the report of a correction: the changed memories, and memories that need review."""
     report = get_fields(done, "review", changed="frame")
     lines = _format_statuses(report["changed"]) or ["nothing to change"]
     return report, lines + _format_reviews(report["review"])
@@ -476,7 +476,7 @@ def _format_statuses(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _format_reviews(rows: list[dict[str, Any]]) -> list[str]:
-    """Return a line for each memory to review."""
+    """Return a line for each memory that needs review."""
     return [
         f"review #{row['memory_id']} ({row['how']}: #{row['of']}) {row['text'][:80]}"
         for row in rows

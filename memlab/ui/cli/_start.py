@@ -145,7 +145,7 @@ def repl(lab: Path | None, read_only: bool) -> Report:
         raise click.UsageError("--read-only needs LAB: a new lab in memory would stay empty.")
 
     def show(value: object) -> str:
-        """Return a Hy form as Hy prints it, and any other value as Python does."""
+        """Return the text of a Hy form in Hy syntax, and of any other value in Python syntax."""
         return hy.repr(value) if isinstance(value, hy.models.Object) else repr(value)
 
     with memlab.open() if lab is None else open_existing(lab, read_only=read_only) as opened:

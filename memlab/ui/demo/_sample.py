@@ -35,7 +35,7 @@ class _SampleClock(ManualClock):
     _began: int | None = None
 
     def start(self) -> None:
-        """Let the clock run."""
+        """Start the clock of the sample lab."""
         self._began = system_clock()
 
     def __call__(self) -> int:

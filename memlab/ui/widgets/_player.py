@@ -119,15 +119,15 @@ class LifePlayer(WorkingWidget, bundle="player"):
 
     @property
     def selection(self) -> pl.Expr:
-        """The memories with curves, as an expression over ``lab.memories``."""
+        """The memories whose curves are drawn, as an expression over ``lab.memories``."""
         return pl.col("id").is_in(self.chosen)
 
     def refresh(self) -> None:
-        """Read new events, dropping cached states after a purge."""
+        """Read new events, and drop cached states after a purge."""
         self._look()
 
     def fill(self) -> None:
-        """Compute all key frames and curves, so that a saved copy can be scrubbed."""
+        """Compute all key frames and curves, so that a saved copy can be played."""
         self.answer_frames(self.packs)
         self.answer_curves(self.event, self.chosen, self.until, self.params)
         self.finish()
@@ -136,7 +136,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
 
     @checked
     def answer_frames(self, packs: list[str]) -> None:
-        """Compute the key frames under two packs."""
+        """Compute the key frames of the timeline under two packs."""
         if len(packs) != 2:
             raise InputError("LifePlayer shows exactly two packs.")
         specs = [self._spec(name) for name in packs]
@@ -160,7 +160,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
 
     @checked
     def answer_frame(self, event: int) -> None:
-        """Compute the state after exactly this event."""
+        """Compute the state of the memories after this event."""
         self.event = event
         ids, specs = self._ids, [self._spec(name) for name in self.packs]
 
@@ -272,7 +272,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
         return None if name == _LIVE else load_pack(self._named.get(name, name))
 
     def _soon(self) -> str:
-        """Return the date three months after the last event."""
+        """Return the date 90 days after the last event."""
         if not self._log.height:
             return ""
         last: datetime = self._log["at"][-1]
@@ -364,7 +364,7 @@ def forecasts_from(
     spec: Pack | None,
     ids: Sequence[int],
 ) -> tuple[Forecast, list[Forecast]]:
-    """Forecast retention under a pack, for chosen memories and for all."""
+    """Forecast retention under a pack, for selected memories and for all."""
     with lab.at(event=event, progress=False) as past:
         pack = spec or past.policies.pack
         packs = [pack, tuned_pack(pack, params)] if params else [pack]
@@ -381,7 +381,7 @@ def forecasts_from(
 
 
 def count_forgotten(forecast: Forecast) -> dict[str, Any]:
-    """Return how many memories a forecast removes from recall, and the first of them."""
+    """Return how many memories a forecast removes from recall, with the first of these."""
     moved = forecast.transitions.filter(pl.col("what") == "status", ~pl.col("to").is_in(RECALLABLE))
     moved = moved.unique("memory_id", keep="first").sort("at", "memory_id")
     texts = dict(forecast.texts)
@@ -418,7 +418,7 @@ def fading_params(pack: Pack) -> list[dict[str, Any]]:
 
 
 def tuned_pack(pack: Pack, params: dict[str, float]) -> Pack:
-    """Return the pack with other values for parameters of retention."""
+    """Return the pack with changed values of retention parameters."""
     base = params.get("base-half-life")
     tuned = (
         pack if base is None else load_pack(with_setting(pack.sources[0], "base-half-life", base))
