@@ -120,7 +120,7 @@ class AsyncLab:
 
     @checked
     async def run(self, f: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-        """Call a function on the lab's thread, such as a result's method that reads the lab.
+        """Call a function, such as a result's method, on the lab's thread.
 
         Parameters
         ----------

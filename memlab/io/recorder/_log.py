@@ -76,7 +76,7 @@ def read_search(journal: Journal, decision: int) -> dict[str, Any]:
 
 @checked
 def read_record(log: str | Path) -> Slates:
-    """Read a folder that ``memlab.record`` wrote, even while searches are being recorded.
+    """Read a log that ``memlab.record`` wrote, even during recording.
 
     Parameters
     ----------

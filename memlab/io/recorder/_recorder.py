@@ -607,7 +607,7 @@ def record(
     seed: Seed = 0,
     clock: Clock = system_clock,
 ) -> Recorder:
-    """Record the searches of any retriever, so that changes to the retriever can be evaluated.
+    """Record a retriever's searches, so that changes of it can be evaluated.
 
     Parameters
     ----------

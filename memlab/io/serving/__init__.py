@@ -239,7 +239,7 @@ def serve_root(
     audit: bool = True,
     tell: Callable[[str], object] = print,
 ) -> None:
-    """Serve the labs of a folder over HTTP on this machine, with separate tokens for each lab.
+    """Serve the labs of a folder over HTTP on this machine, each with its tokens.
 
     The token of a request decides which lab answers. A lab is opened, and created if it does not exist, by the first
     request for it. Few labs are open at a time.

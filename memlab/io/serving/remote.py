@@ -115,7 +115,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
 
     @property
     def recall(self) -> int | None:
-        """The number of the logged recall, for ``feedback``; None if the recall was not logged."""
+        """The number of the logged recall, for ``feedback``; None if not logged."""
         return self.answer.recall
 
     @property
@@ -125,7 +125,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
 
     @property
     def weak(self) -> bool:
-        """Whether the query probably has no answer in memory; see ``lab.recall(...).weak``."""
+        """Whether memory probably has no answer; see ``lab.recall(...).weak``."""
         return self.answer.weak
 
     @property

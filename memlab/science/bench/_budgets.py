@@ -343,7 +343,7 @@ def bench_budgets(
     key: KeySource | None = None,
     executor: Workers = None,
 ) -> BudgetResult:
-    """Measure how much evidence and how many answers fit in prompts of given token budgets.
+    """Measure the evidence and answers in prompts of limited token budgets.
 
     Parameters
     ----------

@@ -173,7 +173,7 @@ def split_metric(name: str) -> tuple[str, int]:
 
 @checked
 def measure(judged: Judged, name: str) -> Floats:
-    """Return a retrieval metric for each question; NaN for a question without evidence.
+    """Return a retrieval metric for each question; NaN where evidence is missing.
 
     Parameters
     ----------

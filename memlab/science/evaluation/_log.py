@@ -764,7 +764,7 @@ def _assign_clusters(counted: pl.DataFrame, by: str | None) -> tuple[Ints, int, 
 
 
 def number_queries(decisions: pl.DataFrame) -> Ints | None:
-    """Number the distinct queries from 0 for each recall; return None if a text is missing."""
+    """Return a number from 0 for each recall's query; None if a query text is missing."""
     if not decisions.height or "query" not in decisions.columns or decisions["query"].null_count():
         return None
     texts = decisions["query"].str.strip_chars()

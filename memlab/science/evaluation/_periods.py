@@ -308,7 +308,7 @@ def part_of_day(number: int) -> int:
 
 
 def pair_numbers(packs: Sequence[str]) -> Mapping[frozenset[str], int]:
-    """Number the pairs of versions, in order of the later version.
+    """Assign a number to each pair of versions, in order of the later version.
 
     Numbers begin at 1. A new version never changes the numbers of earlier pairs.
     """
@@ -584,7 +584,7 @@ class Periods:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row for each version with its rewards and comparison; the live version comes first."""
+        """A row for each version, live version first: its rewards and comparison."""
         rows = [
             (
                 *(

@@ -179,7 +179,7 @@ class Tuning(Report):
 
     @property
     def verdict(self) -> str:
-        """The finding in one sentence: whether tuning helped, and which gates are untested."""
+        """The finding in one sentence: whether tuning helped, and the untested gates."""
         return (
             self._finding
             if self.closed

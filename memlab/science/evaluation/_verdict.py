@@ -212,7 +212,7 @@ class Verdict:
 
     @property
     def details(self) -> str:
-        """The interval, a recommended action and untested gates, or the reason of a closed gate."""
+        """The interval, an action and untested gates, or the reason of a closed gate."""
         if self.closed:
             return str(self.closed[0])
         # The difference is that of the better pack minus the worse one, like the value in the title.

@@ -277,7 +277,7 @@ def trial(
     progress: bool = False,
     executor: Workers = None,
 ) -> Trial:
-    """Run the same simulation under each pack, and compare the rewards of their recalls.
+    """Run the same simulation under each pack, and compare their recalls' rewards.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ class Trial:
         return "\n".join(lines) + "\n" + _STUDIO
 
     def make(self, kind: type[Widget]) -> Widget:
-        """Return a widget of the current lab; the studio has the questions with the worst ranks."""
+        """Return a widget of the current lab; a studio gets the questions with the worst ranks."""
         lab = self.current
         if kind is FirstMinutes:
             return FirstMinutes(self)

@@ -86,7 +86,7 @@ class MemoryMap(Widget, bundle="map"):
 
     @property
     def selection(self) -> pl.Expr:
-        """The memories in the lasso, or all memories, as an expression over ``lab.memories``."""
+        """The lassoed memories, or all, as an expression over ``lab.memories``."""
         return pl.col("id").is_in(self.ids) if self.ids else pl.lit(True)
 
     def refresh(self) -> None:

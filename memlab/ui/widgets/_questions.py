@@ -118,7 +118,7 @@ class QuestionList(Widget, bundle="questions"):
         )
 
     def _frame(self) -> pl.DataFrame:
-        """Return the questions with the text of their first wanted memory, proposed ones first."""
+        """Return the questions with their first wanted memory's text, proposed questions first."""
         questions = self.lab.questions.frame.with_columns(first=pl.col("wants").list.first())
         texts = (
             self.lab.memories.select("text", "speaker", first="id")

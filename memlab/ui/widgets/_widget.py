@@ -134,7 +134,7 @@ class Widget(anywidget.AnyWidget):
 
     @checked
     def answer(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
-        """Return the reply to a browser's message, and the reply's tables as Arrow buffers.
+        """Return the reply to a browser's message, and its tables as Arrow buffers.
 
         Errors other than MemlabError are raised, because they are faults of memlab.
 
@@ -184,7 +184,7 @@ class Widget(anywidget.AnyWidget):
         """Update the widget after another process has written to the lab."""
 
     def fill(self) -> None:
-        """Compute all results that are computed only on request, before the state is saved."""
+        """Compute the results that normally wait for a request, before a save."""
 
     def page(self) -> str:
         """Return the HTML that replaces the widget on a page without Python."""
