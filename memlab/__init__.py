@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from memlab.kernel.policies import SETTINGS as SETTINGS
     from memlab.kernel.policies import SLOTS as SLOTS
     from memlab.kernel.policies import Feature as Feature
+    from memlab.kernel.policies import Lineage as Lineage
     from memlab.kernel.policies import Pack as Pack
     from memlab.kernel.policies import Setting as Setting
     from memlab.kernel.policies import Slot as Slot
@@ -114,6 +115,7 @@ _WHERE = {
     "SETTINGS": "kernel.policies",
     "SLOTS": "kernel.policies",
     "Feature": "kernel.policies",
+    "Lineage": "kernel.policies",
     "Hit": "kernel.recall",
     "Hits": "kernel.recall",
     "InputError": "errors",

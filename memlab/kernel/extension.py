@@ -299,7 +299,7 @@ def load_installed() -> None:
 
 
 def _load(entry: EntryPoint) -> None:
-    """Register the extension of an entry point, or warn if it cannot be imported."""
+    """Register the extension of an entry point, or warn if the import fails."""
     try:
         register_extension(entry.load(), entry.value)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - memlab must start whatever a package raises

@@ -97,7 +97,7 @@ def list_hooks(point: str) -> tuple[Callable[..., Any], ...]:
 
 
 def load_function(reference: Callable[..., Any] | str) -> Callable[..., Any]:
-    """Return a function. A reference ``"module:function"`` is imported."""
+    """Return a hook function, importing it if given as ``"module:function"``."""
     if not isinstance(reference, str):
         return reference
     module, _, name = reference.partition(":")

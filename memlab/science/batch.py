@@ -99,6 +99,10 @@ def _ignore_progress(n: float) -> None:
     """Show no progress, because a worker process has no display."""
 
 
+def _keep_nothing(result: object) -> None:
+    """Store no result."""
+
+
 def _prepare_process() -> None:
     """Make a worker process ignore interrupts, and clean up when the process is terminated.
 
@@ -135,6 +139,7 @@ def run_tasks(
     executor: Any = None,
     step: Step = _ignore_progress,
     units: float = 1,
+    keep: Callable[[_Result], object] = _keep_nothing,
 ) -> list[_Result]:
     """Run a function on each task, and return the results in the order of the tasks.
 
@@ -151,6 +156,8 @@ def run_tasks(
         The function that advances the progress.
     units
         The units of progress of a task. In this thread, ``work`` advances the progress itself.
+    keep
+        A function that gets each result as soon as it and those of earlier tasks are known.
 
     Returns
     -------
@@ -166,11 +173,14 @@ def run_tasks(
     Exception
         If a task fails: the exception of the first such task.
     """
-    if executor is None:
-        return [work(task, step) for task in tasks]
-    if isinstance(executor, int):
-        executor = max(1, min(executor, len(tasks)))
     results: list[_Result] = []
+    if executor is None or not tasks:
+        for task in tasks:
+            results.append(work(task, step))
+            keep(results[-1])
+        return results
+    if isinstance(executor, int):
+        executor = min(executor, len(tasks))
     for attempt in range(_ATTEMPTS):
         waiting = tasks[len(results) :]
         try:
@@ -180,6 +190,7 @@ def run_tasks(
             ):
                 for outcome in outcomes:
                     results.append(_read_outcome(outcome))
+                    keep(results[-1])
                     step(units)
             break
         except WorkerLost as error:

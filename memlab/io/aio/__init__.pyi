@@ -415,7 +415,7 @@ class AsyncLabPolicies(_Live):
         rate: float = 1.0,
         reason: str = "",
     ) -> Challenge:
-        """Compare a pack with the active one in every logged recall from the next on."""
+        """Compare a pack with the active pack in all later logged recalls."""
     async def end_challenge(self, name: str, *, reason: str = "") -> None:
         """End a challenge and keep its log."""
     @property
@@ -435,7 +435,7 @@ class AsyncLabPolicies(_Live):
     async def pin(self, slot: str, to: int | str | None = None, *, reason: str = "") -> Version:
         """Keep a slot at one version through every later ``use``, until ``unpin``."""
     async def unpin(self, slot: str, *, reason: str = "") -> Version:
-        """Unpin a slot. Its current policy stays active until another is installed."""
+        """Unpin a slot. Its current policy stays active until another policy is installed."""
     async def explore(self, on: bool, *, reason: str = "") -> None:
         """Decide whether plain recalls explore as the active pack declares."""
     @property

@@ -75,7 +75,7 @@ def open_source(source: str | Path | BinaryIO) -> BinaryIO:
 
 @contextmanager
 def replacing(target: str | Path | BinaryIO) -> Iterator[BinaryIO]:
-    """Yield a file that replaces the file at a path after the block, or the open file itself."""
+    """Yield a draft that replaces the file at a path after the block, or yield an open file."""
     if not isinstance(target, str | Path):
         yield target
         return
@@ -87,7 +87,7 @@ def replacing(target: str | Path | BinaryIO) -> Iterator[BinaryIO]:
 
 
 def check_regular(path: Path) -> int:
-    """Return the size of a file in bytes, without opening it.
+    """Return the size in bytes of a regular file, without opening the file.
 
     Raises InputError for a pipe, a socket or a device, because opening or reading one may never end. A folder passes, so
     that the system reports it.
@@ -108,7 +108,7 @@ def open_regular(path: Path) -> io.BufferedReader:
 
 
 def read_source_file(path: Path) -> str:
-    """Return the text of a file with policies or operations; InputError if it cannot be read."""
+    """Return the text of a file of policies or operations, or raise InputError if unreadable."""
     try:
         return read_source(path)
     except OSError as error:
@@ -120,7 +120,7 @@ def read_source_file(path: Path) -> str:
 
 
 def read_source(path: Path) -> str:
-    """Return the text of a file with policies or operations; InputError if it is too large."""
+    """Return the text of a file of policies or operations, or raise InputError if too large."""
     with io.TextIOWrapper(open_regular(path), encoding="utf-8") as file:
         text = file.read(MAX_SOURCE + 1)
     if len(text) > MAX_SOURCE:
@@ -164,7 +164,7 @@ def read_sealed(path: Path) -> bytes:
 
 @contextmanager
 def writing(what: str, *also: type[Exception]) -> Iterator[None]:
-    """Convert errors of the disk to errors of memlab within a block.
+    """Convert disk errors raised within the block to memlab errors.
 
     `what` names the data that is written. `also` are errors besides OSError by which a library reports a disk error.
     """
@@ -178,7 +178,7 @@ def writing(what: str, *also: type[Exception]) -> Iterator[None]:
 
 
 def translate_error(what: str, error: Exception) -> LabError:
-    """Return the memlab error for a disk error while `what` was written."""
+    """Return the memlab error for a disk error that occurred while writing `what`."""
     code = error.errno if isinstance(error, OSError) else None
     if code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return LabError(

@@ -62,7 +62,7 @@ class Markup(str):
         return self
 
     def format(self, *values: object, **keywords: object) -> Markup:
-        """Fill a template with values, escaping those that are not HTML.
+        """Fill a template with values, escaping all values that are not HTML.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class Displayed:
     __slots__ = ()
 
     def _display(self) -> object:
-        """Return the displayed parts for `render_html`: by default the repr, and `frame` if there is one."""
+        """Return the parts that `render_html` displays: the repr, then ``frame`` if present."""
         frame = getattr(self, "frame", None)
         return repr(self) if frame is None else (repr(self), frame)
 

@@ -26,7 +26,7 @@ _local = threading.local()
 
 @contextmanager
 def zeros(size: int, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:
-    """Yield a reusable array of zeros. The block must reset it to zeros.
+    """Yield a reusable array of zeros, which the block must reset to zeros.
 
     Each thread has its own arrays, and a nested block gets another one. If the block raises, its array is dropped.
 

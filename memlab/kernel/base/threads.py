@@ -211,7 +211,7 @@ class Worker:
         self._work.set()
 
     def stop(self) -> None:
-        """Stop after the current step and wait for it."""
+        """Stop after the current step, and wait until the thread has ended."""
         self.stop_soon()
         if self._thread is not None and threading.current_thread() is not self._thread:
             self._thread.join()
@@ -246,7 +246,7 @@ class Background:
         return self._worker.active
 
     def stop(self) -> None:
-        """Stop after the current step and wait for it."""
+        """Stop after the current step, and wait until the thread has ended."""
         self._worker.stop()
 
     def stop_soon(self) -> None:

@@ -101,18 +101,18 @@ class Calls:
 
     @property
     def is_changed(self) -> bool:
-        """Whether a prefix or a cut changes the vectors of the function."""
+        """Whether a prefix or a truncation changes the vectors that the function returns."""
         return bool(self._prefix) or self._dimensions is not None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without the lock, which another process makes for itself."""
+        """Return the attributes to pickle, without the lock."""
         return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=ThreadLock())
 
     def raw(self, texts: list[str]) -> NDArray[np.float64]:
-        """Return the vectors of one call as the function computes them, checked and cut to ``dimensions``."""
+        """Return the checked vectors of one call, truncated to ``dimensions``."""
         vectors = checked_vectors(
             self._attempt([self._prefix + text for text in texts]),
             texts,
@@ -153,7 +153,7 @@ class Calls:
     def _embed_batches(
         self, missing: Mapping[bytes, str], vectors: dict[bytes, NDArray[np.int8]]
     ) -> None:
-        """Add the vectors of missing texts to ``vectors``, batch by batch, and show the progress of slow work."""
+        """Embed missing texts in batches, add their vectors to ``vectors``, and show progress."""
         keys, started = list(missing), time.monotonic()
         with ExitStack() as stack:
             step: Step | None = None
@@ -184,13 +184,13 @@ class Calls:
         return vector
 
     def forget(self) -> None:
-        """Drop cached queries and kept vectors, as a purge demands."""
+        """Clear the cached vectors of queries and texts, as a purge requires."""
         with self._lock:
             self._queries.clear()
             self._kept.clear()
 
     def _attempt(self, texts: list[str]) -> Any:
-        """Call the function, several times if it fails, and return the vectors."""
+        """Call the embedding function, with retries, and return the vectors."""
         for attempt in range(self._retries + 1):
             try:
                 return self._call(texts)
@@ -207,7 +207,7 @@ class Calls:
         raise AssertionError  # the last attempt returns or raises
 
     def _call(self, texts: list[str]) -> Any:
-        """Call the function once, on another thread if it is async or has a time limit."""
+        """Call the embedding function once, on a thread if it is async or has a time limit."""
         if inspect.iscoroutinefunction(self._function) or self._timeout is None:
             returned = self._function(texts)
             if not inspect.isawaitable(returned):
@@ -225,7 +225,7 @@ class Calls:
         return self._call_in_thread(texts)
 
     def _call_in_thread(self, texts: list[str]) -> Any:
-        """Call a function that is not async on a thread, which is left alone after the time limit."""
+        """Call a synchronous function on a thread, which is abandoned after the time limit."""
         outcome: list[Any] = []
 
         def run() -> None:
@@ -245,7 +245,7 @@ class Calls:
         return value
 
     def _late(self, count: int) -> InputError:
-        """Return the error of a call that took too long."""
+        """Return the error for an embedding call that exceeded its time limit."""
         return InputError(
             f"Embedder {self._name} returned nothing for {count:,} texts within {self._timeout:g} seconds. Try again, or "
             "pass load_embedder a longer timeout or a smaller batch_size."
@@ -253,7 +253,7 @@ class Calls:
 
 
 async def _await(awaitable: Awaitable[Any]) -> Any:
-    """Return the result of an awaitable that may be no coroutine."""
+    """Await any awaitable, coroutine or not, and return its result."""
     return await awaitable
 
 

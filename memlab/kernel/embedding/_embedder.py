@@ -184,7 +184,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _read_header(folder: Path) -> tuple[int, tuple[int, int]]:
-    """Return the position and the shape of the table in the file of the shipped model.
+    """Return the position and shape of the vector table in the shipped model's file.
 
     A file of safetensors has the length of its header in 8 bytes, the header as JSON, and the arrays.
     """
@@ -278,7 +278,7 @@ def evened(
 
 
 def calibrated(cosine: NDArray[np.float64], knots: Knots | None) -> NDArray[np.float64]:
-    """Return cosines interpolated between the knots; without knots, unchanged."""
+    """Interpolate cosines between calibration knots; without knots, return them unchanged."""
     if knots is None:
         return cosine
     scale, levels = _axes(knots)
@@ -288,7 +288,7 @@ def calibrated(cosine: NDArray[np.float64], knots: Knots | None) -> NDArray[np.f
 # Every recall interpolates with the same knots.
 @cache
 def _axes(knots: Knots) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Split calibration pairs into an array of cosines and one of calibrated levels."""
+    """Return the cosines and the calibrated values of calibration pairs as two arrays."""
     scale, levels = np.array(knots).T
     return np.ascontiguousarray(scale), np.ascontiguousarray(levels)
 
@@ -518,7 +518,7 @@ class Embedder:
         return calibrated(cosine, self._knots)
 
     def scale(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the closeness of cosines that were computed by memlab; see `closeness`.
+        """Convert cosines that memlab computed to closeness; see `closeness`.
 
         Parameters
         ----------
@@ -755,7 +755,7 @@ def load_embedder(
 
 
 def _remote(spec: object) -> str | None:
-    """Return the host to which an embedder declares that it sends texts.
+    """Return the remote host that an embedder declares as the recipient of texts.
 
     Raises InputError if the declared host is not a printable name.
     """
@@ -791,7 +791,7 @@ def _of_model(model: Model, name: str) -> Embedder:
 
 
 def _fingerprinted(calls: Calls, queries: Calls | None, name: str, model: str | None) -> Embedder:
-    """Build the embedder of calls, fingerprinted by the digest of a model or by vectors of fixed texts.
+    """Build the embedder of embedding calls, with its fingerprint.
 
     Queries that get the same vectors as texts are embedded as texts.
     """
@@ -819,7 +819,7 @@ _NOISE = 2
 
 
 def _format_probes(name: str, raw: NDArray[np.float64]) -> bytes:
-    """Return a name, the dimension, and the index and sign of each row's largest component."""
+    """Return the name, dimension and largest components of fixed texts' vectors as JSON."""
     largest = np.abs(raw).argmax(axis=1)
     signs = np.sign(raw[np.arange(len(raw)), largest]).astype(int)
     return json.dumps([name, raw.shape[1], largest.tolist(), signs.tolist()]).encode()

@@ -79,7 +79,7 @@ def measure_scale(embedder: Embedder, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _products(first: NDArray[np.int8], second: NDArray[np.int8]) -> NDArray[np.float64]:
-    """Return the cosine of each row of one matrix with each row of the other; 0 for zero vectors."""
+    """Return the cosine of each row of one matrix with each row of the other, or 0."""
     wide = [matrix.astype(np.float64) for matrix in (first, second)]
     unit = [
         matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1.0) for matrix in wide
@@ -88,7 +88,7 @@ def _products(first: NDArray[np.int8], second: NDArray[np.int8]) -> NDArray[np.f
 
 
 def _effect(cosines: NDArray[np.float64]) -> float:
-    """Return how many standard deviations the diagonal lies above the rest of its rows, on average."""
+    """Return the mean z-score of the diagonal, relative to the other entries of its rows."""
     others = cosines[~np.eye(len(cosines), dtype=bool)].reshape(len(cosines), -1)
     deviation = np.maximum(others.std(axis=1), 1e-9)
     return float(np.mean((np.diag(cosines) - others.mean(axis=1)) / deviation))
@@ -97,7 +97,7 @@ def _effect(cosines: NDArray[np.float64]) -> float:
 def _match_quantiles(
     cosines: NDArray[np.float64], closeness: NDArray[np.float64]
 ) -> list[list[float]]:
-    """Return pairs of a cosine and a closeness at equal quantiles, both strictly increasing from -1 to 1."""
+    """Return (cosine, closeness) pairs at equal quantiles, strictly increasing from -1 to 1."""
     knots = [[-1.0, -1.0]]
     levels = zip(np.quantile(cosines, _QUANTILES), np.quantile(closeness, _QUANTILES), strict=True)
     for cosine, level in levels:

@@ -79,7 +79,7 @@ class Signs:
     advice: re.Pattern[str]
 
     def of(self, word: str) -> int:
-        """Return the bits of the features of `SAYS` that a lower-case word is a sign of.
+        """Return the bit mask of the `SAYS` features that a lower-case word signals.
 
         >>> [signs_of("english").of(word) for word in ("may", "2023", "3pm", "we", "tabs")]
         [1, 3, 2, 4, 0]
@@ -108,7 +108,7 @@ class Signs:
 # Each language is read from the file once per process.
 @cache
 def signs_of(language: str | None) -> Signs:
-    """Return the signs of a language, which are empty for a language without tables."""
+    """Return the sign words of a language; empty if the language has no tables."""
     tables = tomllib.loads((Path(__file__).parent / "signs.toml").read_text(encoding="utf-8")).get(
         language or "", {}
     )
@@ -118,7 +118,7 @@ def signs_of(language: str | None) -> Signs:
             bits[word] = bits.get(word, 0) | 1 << bit
 
     def phrases(name: str, first: str = "") -> re.Pattern[str]:
-        """Return a pattern of phrases; those of `first` match only at the start."""
+        """Compile a pattern of phrases; phrases of `first` match only at the start."""
         patterns = [f"^ {re.escape(phrase)} " for phrase in tables.get(first, ())]
         patterns += [f" {re.escape(phrase)} " for phrase in tables.get(name, ())]
         return re.compile("|".join(patterns) or r"(?!)")
@@ -249,11 +249,11 @@ class Asked:
         self._stems, self._language = _read(question, language).stems, language
 
     def __len__(self) -> int:
-        """Return the number of different stems of the question, without stop words."""
+        """Return the number of distinct stems of the query, without stop words."""
         return len(self._stems)
 
     def outdated(self, old: str, new: str) -> float:
-        """Return the largest share of the question's stems that a restated statement has."""
+        """Return the largest share of the query's stems that a restated statement contains."""
         statements = _restated(old, new, self._language) if self._stems else ()
         return max(
             (len(statement.words & self._stems) / len(self._stems) for statement in statements),
@@ -296,12 +296,12 @@ class _Text:
 
     @cached_property
     def around(self) -> list[dict[str, float]]:
-        """For each value, the weights of the stems around it."""
+        """The weights of the stems around each value."""
         return [self._weigh_context(value) for value in self.values]
 
     @cached_property
     def squares(self) -> list[float]:
-        """For each value, the sum of the squared weights around it."""
+        """The sum of the squared stem weights around each value."""
         return [sum(weight * weight for weight in around.values()) for around in self.around]
 
     @cached_property
@@ -420,7 +420,7 @@ class _Text:
         return tuple(stems)
 
     def _in_sentence(self, position: int, other: int) -> _Word | None:
-        """Return the word at `other` if it is in the sentence of `position`, else None."""
+        """Return the word at `other` if `position` is in the same sentence, otherwise None."""
         if (
             not 0 <= other < len(self.words)
             or self.words[other].sentence != self.words[position].sentence
@@ -622,7 +622,7 @@ def _restated(old: str, new: str, language: str) -> tuple[Restated, ...]:
 # Texts are cached, because each text is compared with many others.
 @lru_cache(maxsize=1024)
 def _read(text: str, language: str) -> _Text:
-    """Return a text with its words, values and denials, cached."""
+    """Parse a text into its words, values and denials, or return the cached result."""
     return _Text(text, language)
 
 

@@ -143,7 +143,7 @@ def word_pattern(shape: Shape) -> re.Pattern[str]:
 # The file is read once per process, because its 1,700 lines of TOML take 20 ms.
 @cache
 def lexicon(language: str = "english") -> dict[str, dict[str, Any]]:
-    """Return the tables of a language, by subject and name.
+    """Return the word tables of a language, by subject and name.
 
     Parameters
     ----------
@@ -381,7 +381,7 @@ def number_of(word: str) -> int | None:
 
 
 def read_number(words: Sequence[str], position: int) -> tuple[int, int] | None:
-    """Return the number that begins at a word and the number of its words, or None.
+    """Return the number that begins at a word and its length in words, or None.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ class Edges:
         return self._view("alive")
 
     def codes_of(self, words: Sequence[str], *, grow: bool = False) -> Ints:
-        """Return the integer codes of relation names, -1 for unknown names.
+        """Return the integer codes of relation names, or -1 for unknown names.
 
         With ``grow``, an unknown name gets a new code.
         """
@@ -291,7 +291,7 @@ class Edges:
         return Crossings(met.position, met.edge, self._across(met), met.outgoing)
 
     def step(self, rows: ArrayLike, relation: int, *, outgoing: bool = True) -> Ints:
-        """Return each row's neighbour along its first edge of a relation, -1 if there is no such edge."""
+        """Return each row's neighbour along its first edge of a relation, or -1 without an edge."""
         layout, start, first = self._first.get(
             (relation, outgoing), (None, 0, np.empty(0, dtype=np.int64))
         )
@@ -317,7 +317,7 @@ class Edges:
     def find(
         self, source: ArrayLike, target: ArrayLike, relation: ArrayLike, *, either: bool = False
     ) -> Ints:
-        """Return the first edge of a relation from each source to its target, by number.
+        """Return the number of the first edge of a relation from each source to its target.
 
         The number is -1 for a pair without an edge. With ``either``, an edge from target to source
         counts too. The cost is proportional to the smaller degree of each pair.
@@ -360,7 +360,7 @@ class Edges:
 
     @classmethod
     def load(cls, source: str | Path | BinaryIO) -> Edges:
-        """Memory-map a file that ``save`` wrote, or read an open one.
+        """Memory-map a file that ``save`` wrote, or read an open file.
 
         Pages are read only when they are used. Raises DamagedLab if the file is incomplete. Changes
         stay in memory and are not written to the file.
@@ -515,7 +515,7 @@ def _mask_absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
 
 
 def _filled(what: str, values: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return an attribute as one value per edge; refuse another number of values."""
+    """Expand an edge attribute to one value per edge; refuse any other number of values."""
     if values.ndim and values.shape != (count,):
         raise InputError(
             f"There are {count} edges, but {values.size} values of {what}. Pass one value, or one per edge."

@@ -152,7 +152,7 @@ class Nodes:
         return codes + (kind_code << SHIFT)
 
     def find(self, kind: str, names: Iterable[str]) -> Ints:
-        """Return the nodes of these names, -1 for unknown names."""
+        """Return the nodes with these names, or -1 for unknown names."""
         kind_code = self._check_named_kind(kind)
         numbers, first = self._numbers[kind_code], kind_code << SHIFT
         matches = [numbers.get(name, -1) for name in names]
@@ -228,12 +228,12 @@ class Layout:
 
     @cached_property
     def first(self) -> tuple[int, ...]:
-        """The first position of each kind."""
+        """The array position of the first node of each kind."""
         return tuple(sum(self.room[:kind]) for kind in range(len(self.room)))
 
     @cached_property
     def _shift(self) -> Ints:
-        """The number to add to a node's code for its array position, for each node kind."""
+        """The offset of each node kind: array position minus node code."""
         return np.asarray(
             np.array(self.first) - (np.arange(len(self.room)) << SHIFT), dtype=np.int64
         )
@@ -573,7 +573,7 @@ def write_edges(
     degree: NDArray[Any],
     base: Base,
 ) -> None:
-    """Replace the file by one with all edges, which must be in ``base``."""
+    """Replace the edge file by a new file of all edges, which must be in ``base``."""
     header = _Header(
         _FORMAT,
         size,
@@ -595,7 +595,7 @@ def write_edges(
 
 
 def _map_file(path: Path) -> NDArray[np.uint8]:
-    """Map a large file copy-on-write, or read a small one.
+    """Map a large file copy-on-write, or read a small file.
 
     The holes of a file, which are room for more edges, take no memory.
     """
@@ -617,7 +617,7 @@ def _map_file(path: Path) -> NDArray[np.uint8]:
 
 
 def read_edges(source: str | Path | BinaryIO) -> StoredEdges:
-    """Memory-map an edge file copy-on-write, or read an open one.
+    """Memory-map an edge file copy-on-write, or read an open file.
 
     Raises DamagedLab if the file is incomplete.
     """

@@ -50,7 +50,7 @@ class SimpleGraph:
     matrix: SparseMatrix
 
     def places(self, rows: Ints) -> Ints:
-        """Return the index of each node in ``nodes``, -1 for nodes without an edge."""
+        """Return the index of each node in ``nodes``, or -1 for nodes without an edge."""
         if not len(self.nodes):
             return np.full(len(rows), -1, dtype=np.int64)
         index = np.minimum(np.searchsorted(self.nodes, rows), len(self.nodes) - 1)
@@ -58,7 +58,7 @@ class SimpleGraph:
 
 
 def simple_graph(edges: Edges, keep: NDArray[np.bool_] | None = None) -> SimpleGraph:
-    """Build the simple graph of all edges that were not removed, or of masked edges.
+    """Build the simple graph of all edges that were not removed, or of the masked edges.
 
     ``keep`` is the mask of edges to use.
     """
@@ -335,7 +335,7 @@ def _modularity(matrix: SparseMatrix, labels: Ints, resolution: float) -> float:
 
 
 def _by_size(labels: Ints) -> Ints:
-    """Renumber groups by falling size; of equal ones the smallest member is first."""
+    """Renumber groups by decreasing size; the smallest member breaks ties."""
     _, first, group, size = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )

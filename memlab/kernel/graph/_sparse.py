@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 def order_by_number(numbers: NDArray[np.integer]) -> NDArray[np.uint32]:
-    """Return the positions of numbers below 2**31 in ascending order, equal ones in their order."""
+    """Return the stable ascending sort order of numbers below 2**31."""
     return sort_by_number(numbers, np.arange(len(numbers)))
 
 
@@ -65,7 +65,7 @@ class SparseMatrix:
 
 
 def build_matrix(rows: Ints, columns: Ints, data: Floats, size: int) -> SparseMatrix:
-    """Build a matrix from entries in any order; entries of one position are added."""
+    """Build a matrix from entries in any order; entries at the same position are added."""
     of_index, of_number = len(data).bit_length(), size.bit_length()
     if of_index + 2 * of_number < 64:
         # One sort of rows, columns and positions as one integer.

@@ -443,7 +443,7 @@ def _spread_in_waves(
     steps: int,
     threshold: float,
 ) -> Spread:
-    """Spread activation in waves of hops; personalized PageRank ("ppr") is separate."""
+    """Spread activation in waves of one hop each."""
     layout, size = seeds.layout, seeds.layout.size
     with zeros(4 * size, np.float64) as numbers:
         activation, received, arrived, wave = numbers.reshape(4, size)

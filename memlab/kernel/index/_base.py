@@ -190,7 +190,7 @@ def _new_index(dim: int) -> Any:
 
 
 def _read_settings(rows: int) -> Mapping[str, int]:
-    """Return the settings of Annoy, or raise MissingExtra if it is not installed."""
+    """Return the settings of Annoy, or raise MissingExtra if Annoy is not installed."""
     _new_index(1)
     return {"trees": _TREES, "seed": _SEED}
 
@@ -359,7 +359,7 @@ class Base:
 
     @property
     def settings(self) -> dict[str, int]:
-        """The settings of the file and of a search."""
+        """The settings of the index file and of a search."""
         return {**self.header.settings, **self._opened.settings(), "dimensions": self.header.kept}
 
 
@@ -462,7 +462,7 @@ def sample_checksum(path: Path) -> str:
 
 
 def check_bases(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield each index file in a folder with its fault, or "" if it is undamaged.
+    """Yield each index file in a folder with its fault, or "" for an undamaged file.
 
     Every file is read in full.
     """

@@ -140,7 +140,7 @@ class GroupLengths:
 
 
 def _build_lengths(total: Scores, rows: Ints) -> GroupLengths:
-    """Build `GroupLengths` of groups (say sessions) from their word and row counts."""
+    """Build `GroupLengths` of groups, such as sessions, from their word and row counts."""
     count = int(np.count_nonzero(rows))
     return GroupLengths(total, rows, count, float(total.sum()) / count if count else 0.0)
 
@@ -297,7 +297,7 @@ def _count_terms(term: Ints, size: int) -> Ints:
 
 
 def idf_mass(weight: Scores, unknown: int, count: int) -> float:
-    """Return the total idf of all terms of a query, with terms that no text contains."""
+    """Return the total idf of all terms of a query, including terms that no text contains."""
     mass = float(weight.sum())
     return (
         mass + unknown * float(idf(np.zeros(1, dtype=np.int64), count)[0]) if unknown else mass
@@ -436,7 +436,7 @@ class Matches:
         return np.asarray(self._frequencies_in(rows) > 0)
 
     def around(self, windows: Rows, terms: Rows, *, k1: float, b: float) -> Scores:
-        """Return the BM25 score of each window of rows, by the given terms of the query.
+        """Return the BM25 score of each window of rows for some terms of the query.
 
         Each column of ``windows`` is one document, with -1 in empty cells. Its term frequencies are summed over its
         rows, and its length is that of its first row.
@@ -650,7 +650,7 @@ class Matches:
 
 
 def _find_leading(values: Scores, n: int) -> Rows:
-    """Return positions that include those of the ``n`` greatest values.
+    """Return the positions of the ``n`` greatest values, and possibly of further values.
 
     The result seldom has more than a few times ``n`` positions. Its threshold is estimated from a sample, which takes a
     tenth of the time of a partition.
@@ -664,7 +664,7 @@ def _find_leading(values: Scores, n: int) -> Rows:
 
 
 def _nth_greatest(values: Scores, n: int) -> float:
-    """Return slightly less than the ``n``-th greatest value, or 0 if there is none."""
+    """Return a value just below the ``n``-th greatest; 0 if there are fewer than ``n``."""
     return float(np.partition(values, -n)[-n]) * _SAFE if len(values) >= n else 0.0
 
 

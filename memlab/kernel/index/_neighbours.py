@@ -446,7 +446,7 @@ class Neighbours:
         self._release(keep_stamp=True)
 
     def _open(self, path: Path, header: Header) -> None:
-        """Open an index file and attach it to the vectors, or record why this failed."""
+        """Open an index file and attach it to the vectors, or record the reason for a failure."""
         try:
             base = Base(path, header, effort=self.effort)
         except (DamagedLab, OSError) as error:
@@ -547,7 +547,7 @@ class Neighbours:
         self._build = Build(self._folder, self.kind.name, self._vectors, rows, self._chosen())
 
     def _chosen(self) -> Mapping[str, int]:
-        """Return the settings that a caller chose for the next index or for the one in use."""
+        """Return the settings that a caller chose for the next or the current index."""
         chosen = dict(self.chosen or {})
         if self._base is not None:
             header = self._base.header

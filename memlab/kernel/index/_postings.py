@@ -144,7 +144,7 @@ class TermHits:
 
     @cached_property
     def term(self) -> NDArray[np.int64]:
-        """The index in the query of the term of each posting."""
+        """The position in the query of each posting's term."""
         return np.arange(self.size).repeat(self.frequency)
 
     @cached_property
@@ -271,7 +271,7 @@ class Words:
         return lengths
 
     def append(self, texts: Sequence[str], speakers: Sequence[str | None] = ()) -> None:
-        """Index each text as one more row.
+        """Index each text as a new row.
 
         The name of the speaker is indexed with the text, as if the text began with it.
         """
@@ -504,7 +504,7 @@ class Words:
     # -- private -----------------------------------------------------------------------------------------------
 
     def _of_passages(self) -> Words:
-        """Return an empty index for passages that shares terms and forms with this one."""
+        """Return an empty index of passages that shares terms and forms with this index."""
         inner = Words(self.language, stop_words=())
         inner._tokens, inner.written, inner._splits = (
             self._tokens,

@@ -93,7 +93,7 @@ class IndexReport(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for the search in use and one for exact search, or the compared ways."""
+        """A frame with the recall and latency of each compared search, one row per search."""
         if self.ways is not None:
             return self.ways
         return pl.DataFrame(

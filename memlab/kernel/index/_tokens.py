@@ -203,7 +203,7 @@ class Tokens(dict[str, int]):
         return term_id
 
     def find_known(self, word: str) -> int | None:
-        """Return the id of a word whose stem is known, -1 for a stop word, or None.
+        """Return the term id of a word, -1 for a stop word, or None for an unknown stem.
 
         The id is cached, so that the word is stemmed once.
         """
@@ -356,7 +356,7 @@ class Written:
 
     @property
     def signs(self) -> NDArray[np.uint8]:
-        """Bits for what each text says, such as a time or a number; their order is ``SAYS``."""
+        """Bit mask of what each text mentions, such as a time or a number, in the order of ``SAYS``."""
         if self._pending:
             self._index_pending()
         return self._rows.column(0)
@@ -449,7 +449,7 @@ class Written:
         self._pending, self._waiting = [], 0
 
     def _learn_forms(self) -> None:
-        """Store the term id and the sign bits of each word form that has none yet."""
+        """Store the term id and the sign bits of each new word form."""
         added = self._names[self._forms.size :]
         if added:
             terms, signs = map(self._term_of, added), map(self._signs.of, added)

@@ -90,7 +90,7 @@ class Stored:
         self.size += len(vectors)
 
     def slice(self, start: int, stop: int) -> tuple[Components, Squares]:
-        """Return rows ``start..stop - 1``; rows of both parts together are copied."""
+        """Return rows ``start..stop - 1``, copied only if they span both parts."""
         sealed = len(self._mapped.squares)
         if stop <= sealed:
             return self._mapped.matrix[start:stop], self._mapped.squares[start:stop]
@@ -145,7 +145,7 @@ class Stored:
     # -- digests -------------------------------------------------------------------------------
 
     def digest(self, rows: int, *, rehash: bool = False) -> str:
-        """Return the digest of the first ``rows`` rows, a whole number of blocks.
+        """Return the digest of the first ``rows`` rows, which must form whole blocks.
 
         Each block is read once and its digest cached. With ``rehash``, all blocks are read again.
         """
@@ -202,7 +202,7 @@ class Stored:
 
     @classmethod
     def load(cls, source: str | Path | BinaryIO) -> Stored:
-        """Memory-map a file that ``save`` wrote, or read an open one.
+        """Memory-map a file that ``save`` wrote, or read an open file.
 
         Opening reads the digests only. Vectors and norms are read on first use.
 
@@ -241,7 +241,7 @@ class Stored:
 
 
 def _map_array(path: Path | None, file: BinaryIO, dtype: str) -> NDArray[Any]:
-    """Memory-map the array at the file's position, or read it without a path, and move the position past it."""
+    """Return the array at the file's position, memory-mapped if possible, and move past it."""
     np.lib.format.read_magic(file)
     shape, fortran, actual = np.lib.format.read_array_header_1_0(file)
     offset, size = file.tell(), int(np.prod(shape, dtype=np.int64)) * actual.itemsize
@@ -340,7 +340,7 @@ class View:
 
     @classmethod
     def of(cls, grown: Grown) -> View:
-        """Return a view of all rows that the growing columns have now."""
+        """Return a view of the rows that the growing columns contain at this moment."""
         rows, matrix, squares = grown.columns
         return cls(rows, matrix, squares, grown)
 
@@ -373,7 +373,7 @@ class Vectors:
 
     @property
     def searched_up_to(self) -> int:
-        """The number of eligible rows up to which search is exact whatever index is attached."""
+        """The number of eligible rows up to which search is exact, with any attached index."""
         scans = self.exact_up_to == EXACT_UP_TO < self._stored.size <= SCANNED_UP_TO
         return SCANNED_UP_TO if scans and scanner() is not None else self.exact_up_to
 
@@ -406,7 +406,7 @@ class Vectors:
         return self._stored.gather(self._check_rows(rows))[0]
 
     def digest(self, rows: int, *, rehash: bool = False) -> str:
-        """Return a digest of the first ``rows`` vectors, a multiple of 4,096.
+        """Return a digest of the first ``rows`` vectors; ``rows`` is a multiple of 4,096.
 
         Equal digests mean equal vectors. The digest of each block is cached and saved; ``rehash=True`` reads all blocks.
         """
@@ -523,7 +523,7 @@ class Vectors:
     def nearest(
         self, queries: NDArray[np.int8], n: int, *, excluded: Mask | None = None
     ) -> Iterator[tuple[Rows, Scores]]:
-        """Yield for each query what an exact ``top`` of all rows but the ``excluded`` ones returns.
+        """Yield the exact ``n`` nearest rows of each query, without ``excluded`` rows.
 
         Cosines in single precision select the rows that may be among the nearest, and only these are scored exactly. Many
         queries take half the time of ``similarity``.
@@ -814,7 +814,7 @@ _GROUPED = 16
 
 
 def _lower_bounds(scores: Matrix, n: int) -> Matrix:
-    """Return for each row of a matrix a value that at least ``n`` of its entries reach, or -inf.
+    """Return a lower bound of the ``n``-th greatest entry of each matrix row, or -inf.
 
     The maxima of groups of entries are entries, so the ``n``-th greatest of them is such a value.
     """

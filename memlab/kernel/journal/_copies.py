@@ -252,7 +252,7 @@ def _checked(connection: sqlite3.Connection) -> Iterator[Fault]:
 def replace_rows(
     connection: sqlite3.Connection, other: sqlite3.Connection, wanted: Iterable[Fault]
 ) -> int:
-    """Replace faulty rows by those of ``other`` within the open transaction.
+    """Replace faulty rows by the same rows of ``other`` within the open transaction.
 
     Returns the number of faults for which ``other`` has the row.
     """
@@ -352,7 +352,7 @@ def _head_of(connection: sqlite3.Connection) -> Head:
 
 
 def copy_rows(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
-    """Copy all rows of a journal of the current format into an empty one, within the open transaction."""
+    """Copy all rows of a current-format journal into an empty journal in the open transaction."""
     for table in _KEYS:
         rows = source.execute(f"SELECT * FROM {table}")
         width = len(rows.description)

@@ -209,7 +209,7 @@ def make_directory(folder: Path) -> None:
 
 
 def create_database(folder: Path, key: KeySource | None = None) -> Vault | None:
-    """Create a lab in the directory ``folder`` unless it already holds one; return its vault if it is encrypted.
+    """Create a lab in ``folder`` if there is none; return the vault of an encrypted lab.
 
     The lab is encrypted if ``key`` or the environment variable ``MEMLAB_KEY`` is given.
 
@@ -240,7 +240,7 @@ def install_database(
     record: str | None,
     fill: Callable[[sqlite3.Connection], None],
 ) -> None:
-    """Write a database, which ``fill`` fills, and make it that of the lab, encrypted with ``vault`` and its record.
+    """Replace the lab's database by a new database that ``fill`` fills.
 
     The database is written and synced under another name and then renamed, so ``journal.db`` is never incomplete. An
     encrypted database is in place before ``journal.db``, whose rename decides whether a lab is encrypted.
@@ -264,7 +264,7 @@ def install_database(
 
 
 def write_record(folder: Path, record: str, database: Path | None = None) -> None:
-    """Replace ``journal.db`` by a plain database that holds only the record of an encrypted lab.
+    """Replace ``journal.db`` by a plain database with only the encrypted lab's key record.
 
     ``database`` becomes the lab's encrypted database.
     """

@@ -139,7 +139,7 @@ class Journal(Reading):
         key: KeySource | None = None,
         _synchronous: Synchronous = "FULL",
     ) -> Journal:
-        """Open the lab at the directory ``path``, and create it if there is none.
+        """Open the lab at the directory ``path``, creating the lab if it does not exist.
 
         If ``path`` is None, the lab is kept in memory. A lab that is created with a ``key`` is
         encrypted; ``unlock`` says where the key of an encrypted lab comes from otherwise.
@@ -598,7 +598,7 @@ class JournalView:
 
     @property
     def path(self) -> Path | None:
-        """The directory of the lab, None in memory."""
+        """The directory of the lab, or None for a lab in memory."""
         return self._journal.path
 
     @property

@@ -89,7 +89,7 @@ class Reading:
 
     @property
     def head(self) -> int:
-        """The ``seq`` of the last event, 0 if there is none.
+        """The ``seq`` of the last event, or 0 if there is none.
 
         Reading it takes 4 microseconds.
         """

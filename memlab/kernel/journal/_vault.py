@@ -84,7 +84,7 @@ class Vault:
         return _share(cls(secrets.token_hex(8), secrets.token_bytes(_RANDOM)))
 
     def wrap(self, key: KeySource) -> str:
-        """Return the data key encrypted by the user's key, as the record of a lab: id, cost, salt, ciphertext."""
+        """Return the record of the data key, encrypted by the user's key."""
         salt = os.urandom(16)
         # The key that encrypts is new with each salt, so the nonce may be constant.
         wrapped = _cipher(_derive(key, salt, _COST)).encrypt(
@@ -111,12 +111,12 @@ class Vault:
 
     @property
     def _files(self) -> Any:
-        """The cipher of the files."""
+        """The cipher for the lab's files outside the database."""
         return _cipher(self._subkey(b"memlab files"))
 
     @property
     def pragma(self) -> str:
-        """The statements that give a connection its key, and turn off SQLCipher's own log on standard error."""
+        """SQL statements that set a connection's key and turn off SQLCipher's own log."""
         key = self._subkey(b"memlab journal").hex()
         return f"PRAGMA key=\"x'{key}'\"; PRAGMA cipher_log_level=NONE;"
 
@@ -130,7 +130,7 @@ AUDIT_FILE = "audit.jsonl"
 
 
 def encode_line(line: bytes, name: str, vault: Vault | None) -> bytes:
-    """Return a line of JSON for a file of lines, encrypted if there is a vault."""
+    """Return a line of JSON for a file of lines, encrypted if the lab has a vault."""
     return line if vault is None else base64.b64encode(vault.encrypt(name, line))
 
 
@@ -147,7 +147,7 @@ _vaults: WeakValueDictionary[str, Vault] = WeakValueDictionary()
 
 
 def _share(vault: Vault) -> Vault:
-    """Return the vault in use with the same id; if there is none, make this one it."""
+    """Return the vault in use with the same id, registering this vault if there is none."""
     return _vaults.setdefault(vault.id, vault)
 
 
@@ -233,12 +233,12 @@ def unlock(folder: Path, key: KeySource | None = None) -> Vault | None:
 
 
 def default_key() -> str | None:
-    """Return the key in the environment variable, with which new labs are encrypted; None if it is not set."""
+    """Return the key for new labs from the environment variable, or None if it is not set."""
     return os.environ.get(_VARIABLE) or None
 
 
 def _from_key_ring(id: str) -> str | None:
-    """Return the key of a lab in the key ring of the operating system; None if there is none."""
+    """Return a lab's key from the operating system's key ring, or None if absent."""
     try:
         import keyring
     except ImportError:
@@ -258,7 +258,7 @@ def data_file(folder: Path) -> Path:
 def open_database(
     path: Path, option: str, timeout: float, vault: Vault | None
 ) -> sqlite3.Connection:
-    """Open a database by URI; with ``vault`` an encrypted one, by an API that equals that of ``sqlite3``."""
+    """Open a database by URI, encrypted if ``vault`` is given, with the API of ``sqlite3``."""
     if vault is None:
         return _open_plain(path, option, timeout)
     with require_extra("secure", "An encrypted lab"):
@@ -278,11 +278,11 @@ def _open_plain(path: Path, option: str, timeout: float) -> sqlite3.Connection:
 
 
 def _uri(path: Path, option: str) -> str:
-    """Return the URI of a database, which can express the mode."""
+    """Return the SQLite URI of a database, with ``option`` as its query string."""
     return f"file:{quote(str(path))}?{option}"
 
 
 def sql_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of SQLite, and of SQLCipher if it is in use."""
+    """Return the exception classes of SQLite and, if loaded, of SQLCipher."""
     cipher = sys.modules.get("sqlcipher3.dbapi2")
     return (sqlite3.Error,) if cipher is None else (sqlite3.Error, cipher.Error)

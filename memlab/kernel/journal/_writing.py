@@ -347,7 +347,7 @@ class Transaction:
             self._vectors.append((first_id, _text(fingerprint, "fingerprint"), matrix.copy()))
 
     def slate(self, seq: int, blob: bytes) -> None:
-        """Attach the bytes of a slate to the event ``seq``, which has none yet."""
+        """Attach the bytes of a slate to the event ``seq``, which must not have a slate yet."""
         if not 1 <= seq < self._next:
             raise InputError(
                 f"A slate cannot be attached to event {seq}, which does not exist; the last event is {self._next - 1}."

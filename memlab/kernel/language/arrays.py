@@ -164,7 +164,7 @@ def _of_one_slate(
 
 
 def scale_min_max(values: Floats, slates: Slates) -> Floats | None:
-    """Scale the values of one slate by ``min-max``, without nulls.
+    """Scale one slate's values by ``min-max``, excluding nulls.
 
     A recall has such a slate; 300 values take 4 microseconds.
 
@@ -424,7 +424,7 @@ class ArrayProgram:
         ]
 
     def compile(self, nullable: int) -> list[Step]:
-        """Return the program steps for inputs with nulls, given as a bit mask."""
+        """Return the program steps for a bit mask of the inputs that contain nulls."""
         # A step with masks is used only where an argument can be null.
         steps: list[Step] = []
         null = [n.constant and n.value is None for n in self.nodes]
@@ -500,7 +500,7 @@ def execute(program: list[Step], values: Registers, masks: Registers) -> None:
 
 
 def _equals(word: str) -> Callable[[Any], npt.NDArray[np.bool_]]:
-    """Return a function that compares a column, coded or not, with a constant word."""
+    """Return a function that compares a coded or plain column with a constant word."""
     compare = PRIMITIVES["same"].array
     return lambda column: column.equal(word) if type(column) is Coded else compare(column, word)
 
@@ -518,7 +518,7 @@ def _only_compared(root: Node, nodes: Sequence[Node]) -> frozenset[str]:
 
 
 def _ready(column: Any, dtype: Any) -> Ready:
-    """Convert a column to an array of `dtype` and a null mask or None."""
+    """Convert a column to an array of `dtype` and a null mask, or None without nulls."""
     mask = None
     if type(column) is tuple:
         column, mask = column

@@ -376,7 +376,7 @@ class Checker:
         return [self.dag.typed(node, type) for node in nodes]
 
     def choose(self, test: Node, then: Node, otherwise: Node) -> Node:
-        """Build an ``if`` node, field by field for updates.
+        """Build an ``if`` node; for updates, build one for each field.
 
         A field that a branch omits keeps its old value.
         """
@@ -398,7 +398,7 @@ class Checker:
         return self.dag.record(fields)
 
     def picked(self, node: Node, form: Form) -> Node:
-        """Return item weights of a policy over lists: 1 for the picked item, else 0."""
+        """Return item weights of a policy over lists: 1 for the picked item, otherwise 0."""
         if node.type == "pick":
             return node.args[0]
         if node.constant and (
@@ -438,7 +438,7 @@ class Checker:
         return tuple(words) if declared else ()
 
     def check_word(self, literal: Node, other: Node, form: Form) -> None:
-        """Raise an error under `form` if a constant string can never equal `other`."""
+        """Raise an error that points at `form` if a constant string can never equal `other`."""
         if other.constant or not (literal.constant and isinstance(literal.value, str)):
             return
         words = self.vocabulary(other)

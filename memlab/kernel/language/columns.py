@@ -354,7 +354,7 @@ class ColumnProgram:
         ]
 
     def aggregates(self, frame: pl.DataFrame, by: str | None, order: str) -> pl.DataFrame:
-        """Return one column per aggregate, named by its hash."""
+        """Return one column per aggregate, named by the aggregate's hash."""
         last = max([i + 1 for i, stage in enumerate(self.slates) if stage], default=0)
         work = self._evaluate(self._base(frame), frame, by, order, last)
         names = [pl.col(f"n{n.index}").alias(aggregate_name(n)) for n in self.aggregated]

@@ -195,7 +195,7 @@ def _quote(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def literals(checker: Checker, form: Form, clause: bool = False) -> tuple[Form, ...]:
-    """Return the keys of one clause of case, or the options of in."""
+    """Return the keys of one ``case`` clause, or the options of ``in``."""
     form = unquoted(form)
     keys = form.items if form.kind == "list" or (clause and form.kind == "call") else (form,)
     keys = tuple(
@@ -255,7 +255,7 @@ def _one_of(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 def case_keys(
     checker: Checker, form: Form
 ) -> tuple[Form, list[tuple[tuple[Form, ...], Form]], Form]:
-    """Return the subject of a case, its keys with their values, and the value of else."""
+    """Return the subject of a ``case``, its keys with their values, and its ``else`` value."""
     subject, *rest = checker.arity(form, 3)
     clauses = all(map(is_case_clause, rest))
     pairs, otherwise = paired(checker, form, tuple(rest), clauses)
@@ -391,7 +391,7 @@ def _param(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _inherited(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Return the value of the policy that this policy inherits.
+    """Return the graph node of the parent policy that ``(inherited)`` stands for.
 
     Its text is checked with its own arguments and helpers, so that no name of one text captures a name of the other.
     """
@@ -611,7 +611,7 @@ def _first(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _of_lists(checker: Checker, form: Form, argument: Form, env: Env, op: str) -> Node:
-    """Check that an argument has the list type `op` and return its node."""
+    """Check that an argument is the list or position kind `op` and return its node."""
     node = checker.check(argument, env)
     if node.op != op:
         raise checker.error(

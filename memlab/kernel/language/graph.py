@@ -115,7 +115,7 @@ class Dag:
         return self._node(op, args, "num")
 
     def of_slate(self, type: ListType, *args: Node) -> Node:
-        """Return the node that stands for a list of items, or for a position in one.
+        """Return the node that stands for a list of items, or for a position in a list.
 
         Such a node exists only while a policy over lists is checked.
         """
@@ -134,7 +134,7 @@ class Dag:
         return self.constant(None, type) if node.type is None else node
 
     def member(self, x: Node, words: Iterable[str]) -> Node:
-        """Return the test whether a string is one of `words`; null for a null string."""
+        """Return the node that tests whether a string is in `words`; null stays null."""
         options = tuple(dict.fromkeys(words))
         if x.constant:
             return self.constant(None if x.value is None else x.value in options, "bool")

@@ -165,11 +165,11 @@ class Expander:
         return _with_body(form, parts.body, self._expand(parts.body, scope, 0))
 
     def _error(self, kind: type[PolicyError], message: str, form: Form) -> PolicyError:
-        """Build an error under a form, without the name of the macro that wrote it."""
+        """Build an error that points at a form and does not name the macro that produced it."""
         return self._text.error(kind, message, form._replace(macro=""))
 
     def _step(self, form: Form, count: int = 1) -> None:
-        """Count forms that are written or visited."""
+        """Count written or visited forms, and raise PolicyLimitError above the limit."""
         self._steps += count
         if self._steps > _MAX_STEPS:
             raise self._error(
@@ -179,7 +179,7 @@ class Expander:
             )
 
     def _expand(self, form: Form, scope: frozenset[str], depth: int) -> Form:
-        """Return a form without macros. `scope` has the names that are bound around it."""
+        """Expand all macros of a form. `scope` contains the names that are bound around it."""
         written = form
         while (name := self._called(form, scope)) is not None:
             form = self._expand_call(name, form)
@@ -228,7 +228,7 @@ class Expander:
         return form._replace(items=(head, rest[0], *body))
 
     def _resolve(self, form: Form, scope: frozenset[str]) -> Form:
-        """Return a name with its mark if the expansion binds it, otherwise without."""
+        """Return a name, keeping its mark only if the expansion binds the name."""
         name, mark, _ = form.text.partition(MARK)
         if not mark or form.text in scope:
             return form
@@ -289,7 +289,7 @@ class Expander:
         return self._fill(macro.template, values, origin, count)
 
     def _fill(self, form: Form, values: Mapping[str, Form], call: Form, mark: str) -> Form:
-        """Return a copy of a template at the position of the call, with the forms of the call in it."""
+        """Fill a template with the forms of a macro call, at the position of the call."""
         self._step(call)
         if form.head == "unquote":
             return values[form.items[1].text]
@@ -378,7 +378,7 @@ def is_case_clause(form: Form) -> bool:
 
 
 def flat_bindings(form: Form) -> tuple[Form, ...] | None:
-    """Return the alternating names and values of a let, None if malformed.
+    """Return the alternating names and values of a ``let``, or None if malformed.
 
     Malformed bindings are reported by the checker.
     """

@@ -206,7 +206,7 @@ def _blanked(text: str) -> str:
 
 
 def read_header(form: Form, source: Text) -> tuple[str, str, str | None]:
-    """Return the name, description and parent of a pack's header."""
+    """Return the name, description and parent from a pack's header."""
     shape = '(pack name "description" :inherits other)'
     rest = form.items[1:]
     if not rest or rest[0].kind != "symbol":
@@ -257,7 +257,7 @@ def read_import(form: Form, source: Text) -> Import:
 
 
 def _imported_twice(imports: list[Import]) -> tuple[Import, str] | None:
-    """Return the first import that repeats a name, and this name, or None."""
+    """Return the first import that repeats a name and the repeated name, or None."""
     names: set[str] = set()
     for each in imports:
         for name in (*each.names, *each.aliases):
@@ -268,7 +268,7 @@ def _imported_twice(imports: list[Import]) -> tuple[Import, str] | None:
 
 
 def read_setting(form: Form, source: Text) -> tuple[str, Setting]:
-    """Return name and value of ``(setting name value)``."""
+    """Return the name and the value of ``(setting name value)``."""
     if len(form.items) != 3 or form.items[1].kind != "symbol":
         raise source.error(
             PolicySyntaxError, "A setting is a name and a value: (setting damping 0.7).", form
@@ -363,7 +363,7 @@ def with_setting(source: str, name: str, value: float | str | bool) -> str:
 def inline_imports(
     form: PolicyForm, values: Mapping[str, Policy], helpers: tuple[str, ...] = ()
 ) -> tuple[str, tuple[str, ...]]:
-    """Return a policy's text with the policies that it reads inlined.
+    """Return a policy's text with the policies that it imports inlined.
 
     The helpers of these policies are returned too.
 

@@ -122,7 +122,7 @@ class Policy(Displayed):
 
     @property
     def helpers(self) -> tuple[str, ...]:
-        """The ``defn`` forms that the policy was compiled with, used or not."""
+        """The ``defn`` forms that the policy was compiled with, including unused ones."""
         return self._origin.helpers
 
     @cached_property
@@ -188,7 +188,7 @@ class Policy(Displayed):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Sorted fields that the policy of a record slot may update; else empty."""
+        """Fields that a record policy may update, sorted; empty for other policies."""
         return self.root.value if self.root.op == "record" else ()
 
     @checked

@@ -57,7 +57,7 @@ def divide(x: float, y: float) -> float:
 
 
 def exp(x: float) -> float:
-    """Return e to the power of x, infinity on overflow."""
+    """Return e to the power of x, or infinity on overflow."""
     try:
         return math.exp(x)
     except OverflowError:
@@ -65,21 +65,21 @@ def exp(x: float) -> float:
 
 
 def log(x: float) -> float:
-    """Return the natural logarithm: -infinity for 0, NaN for negative numbers."""
+    """Return the natural logarithm of x, or -infinity for 0 and NaN for negative numbers."""
     if x > 0.0:
         return math.log(x)
     return -math.inf if x == 0.0 else math.nan
 
 
 def log1p(x: float) -> float:
-    """Return ln(1 + x): -infinity for -1, NaN below."""
+    """Return ln(1 + x), or -infinity for x = -1 and NaN for x < -1."""
     if x > -1.0:
         return math.log1p(x)
     return -math.inf if x == -1.0 else math.nan
 
 
 def sqrt(x: float) -> float:
-    """Return the square root, NaN for negative numbers."""
+    """Return the square root of x, or NaN if x is negative."""
     return math.sqrt(x) if x >= 0.0 else math.nan  # -0.0 stays -0.0
 
 
@@ -187,7 +187,7 @@ def is_null(x: Any) -> bool:
 
 
 def if_null(x: Any, y: Any) -> Any:
-    """Return y if x is null, else x."""
+    """Return y if x is null, otherwise x."""
     return y if x is None else x
 
 
@@ -202,7 +202,7 @@ Masked = tuple[Any, Any]
 
 
 def _none(mask: Any) -> Any:
-    """Return a null mask for use in logical functions: False stands for no mask."""
+    """Return a null mask for use in logical functions: False if there is no mask."""
     return False if mask is None else mask
 
 

@@ -214,7 +214,7 @@ class Derived:
 
     @property
     def name(self) -> str:
-        """The source of the test, such as ``(has tags "x")``: the name of the input."""
+        """The name of the input: the source of the test, such as ``(has tags "x")``."""
         words = " ".join(map(quoted, self.words))
         if self.op in ("has-any", "has-all"):
             words = f"[{words}]"

@@ -38,7 +38,7 @@ class Sourced(Protocol):
 
     @property
     def helpers(self) -> Sequence[str]:
-        """The texts of the helpers that it may call."""
+        """The texts of the helpers that the policy may call."""
 
 
 # The source hash is equal for two spellings of one program, and different for any other program.
@@ -53,7 +53,7 @@ Scope = Mapping[str, int]
 
 
 def digest(*parts: bytes | str | float) -> str:
-    """Return the SHA-256 of several parts, each with its length."""
+    """Return the SHA-256 of several parts, each prefixed with its length."""
     encoded = [
         p if isinstance(p, bytes) else p.encode() if isinstance(p, str) else constant_key(p)
         for p in parts
@@ -79,13 +79,13 @@ def helper_hash(name: str, arguments: tuple[str, ...], body: Form) -> str:
 
 
 def _atom(text: str) -> bytes:
-    """Return a text as bytes with its length."""
+    """Return a text as UTF-8 bytes, prefixed with their number."""
     data = text.encode()
     return struct.pack(">I", len(data)) + data
 
 
 def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
-    """Append the bytes by which a policy's form is hashed to ``out``.
+    """Append the bytes that represent a form in a policy's hash to the list ``out``.
 
     Bound names are encoded by their position in `scope`.
     """
@@ -131,7 +131,7 @@ def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
 
 
 def _emit_quoted(form: Form, out: list[bytes]) -> None:
-    """Append the bytes by which a quoted form is hashed to ``out``.
+    """Append the bytes that represent a quoted form in a hash to the list ``out``.
 
     Symbols are strings, calls are lists.
     """
@@ -151,7 +151,7 @@ def _next_number(scope: Scope) -> int:
 
 
 def _emit_let(form: Form, bindings: tuple[Form, ...], scope: Scope, out: list[bytes]) -> None:
-    """Append the bytes by which a let form is hashed to ``out``; names are numbers."""
+    """Append the hashed bytes of a ``let`` form to ``out``, with names as numbers."""
     inner = dict(scope)
     level = _next_number(scope)
     out.append(
@@ -189,7 +189,7 @@ INHERITED = "inherited"
 
 
 def define(forms: Iterable[tuple[Form, Text]], outer: Definitions) -> Definitions:
-    """Return the helpers and macros that forms define, next to those of `outer`, which they may hide."""
+    """Return the definitions of forms, added to those of `outer`, which they may hide."""
     # Names are collected first, because a macro may follow a helper that calls it.
     listed = list(forms)
     names: dict[str, Text] = {}
@@ -275,7 +275,7 @@ def calls_inherited(body: Form) -> bool:
 def needs_parent(
     source: str | PolicyForm, name: str | None, helpers: tuple[str, ...], file: str | None = None
 ) -> bool:
-    """Return True if a policy calls ``(inherited)``, and neither its text nor its helpers have the value.
+    """Return True if a policy calls ``(inherited)`` but contains no parent policy.
 
     Raises a PolicyError if the text cannot be read.
     """
@@ -503,7 +503,7 @@ def used_helpers(bodies: Iterable[Form], helpers: Mapping[str, Helper]) -> list[
 
 
 def used_macros(sources: Iterable[str], macros: Mapping[str, Macro]) -> list[Macro]:
-    """Return the macros whose names occur in texts, or in the templates of other such macros."""
+    """Return the macros that texts call, directly or through other macros."""
     used: dict[str, Macro] = {}
     waiting = list(sources)
     while waiting:

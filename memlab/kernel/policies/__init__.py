@@ -18,6 +18,7 @@ from memlab.kernel.policies._given import (
     list_policies,
     read_policy,
 )
+from memlab.kernel.policies._lineage import Lineage
 from memlab.kernel.policies._packs import (
     CHALLENGE_DESIGNS,
     DEFAULT_PACK,
@@ -59,6 +60,7 @@ __all__ = [
     "ChallengeDesign",
     "ExtraItems",
     "Feature",
+    "Lineage",
     "Pack",
     "PackLike",
     "PolicyLike",

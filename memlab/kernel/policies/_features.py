@@ -87,7 +87,7 @@ class Feature:
 
     @property
     def description(self) -> str:
-        """Text that explains the feature: `doc`, or else the formula."""
+        """Text that explains the feature: `doc`, or by default the formula."""
         return self.doc or self.formula
 
     def __repr__(self) -> str:

@@ -93,7 +93,7 @@ class SinglePolicy(NamedTuple):
         helpers: tuple[str, ...] = (),
         params: Mapping[str, float] | None = None,
     ) -> Policy:
-        """Compile the policy for a slot, by default its own; `pack` has the value of ``(inherited)``."""
+        """Compile the policy for a slot, by default for the policy's own slot."""
         slot = slot or self.slot
         signature = get_slot(slot).signature
         own = tuple(dict.fromkeys((*self.helpers, *helpers)))
@@ -175,7 +175,7 @@ def read_policy(spec: object) -> Pack | SinglePolicy:
 
 
 def as_pack(spec: object, active: Callable[[], Pack] | None = None, name: str = "") -> Pack:
-    """Return the pack that an argument stands for; a policy becomes part of the active pack.
+    """Return an argument as a pack; a single policy replaces its slot in the active pack.
 
     Parameters
     ----------
@@ -206,12 +206,12 @@ def as_pack(spec: object, active: Callable[[], Pack] | None = None, name: str = 
 
 
 def as_packs(policies: object, active: Callable[[], Pack] | None = None) -> list[Pack]:
-    """Return the packs of one or several policies, which a mapping names; see `as_pack`."""
+    """Return one or several policies as packs by name; see `as_pack`."""
     return [as_pack(spec, active, name) for name, spec in list_policies(policies)]
 
 
 def list_policies(policies: object) -> list[tuple[str, Any]]:
-    """Return one or several policies as pairs of a name, "" if none is given, and a policy."""
+    """Return policies as (name, policy) pairs, with "" for a policy without a name."""
     if isinstance(policies, Mapping):
         return [(str(name), spec) for name, spec in policies.items()]
     single = isinstance(policies, str) or is_policy_form(policies)

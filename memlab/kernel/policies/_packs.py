@@ -43,6 +43,7 @@ from memlab.kernel.language import (
     read_pack,
 )
 from memlab.kernel.policies._features import FEATURES
+from memlab.kernel.policies._lineage import Lineage
 from memlab.kernel.policies._settings import (
     SETTINGS,
     Setting,
@@ -105,6 +106,8 @@ class Pack(Displayed):
         Hash of all policies and settings and of the version of the language.
     known_for
         Hash of the ranking (the slots seed-score, spread, cut and recall-score) for which `known` was calibrated.
+    lineage
+        Packs that the pack was made from, and the operator. None if it was written by hand.
 
     Examples
     --------
@@ -121,6 +124,7 @@ class Pack(Displayed):
     sources: tuple[str, ...]
     hash: str
     known_for: str = ""
+    lineage: Lineage | None = field(default=None, compare=False)
     _fingerprints: dict[tuple[str, int], dict[str, str]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -164,7 +168,8 @@ class Pack(Displayed):
     def __reduce__(self) -> tuple[object, ...]:
         # A read-only mapping cannot be pickled.
         mappings = dict(self.policies), dict(self.settings)
-        return Pack, (self.name, self.doc, *mappings, self.sources, self.hash, self.known_for)
+        rest = self.sources, self.hash, self.known_for, self.lineage
+        return Pack, (self.name, self.doc, *mappings, *rest)
 
     @property
     def tells_known(self) -> bool:
@@ -248,7 +253,7 @@ class Pack(Displayed):
         )
 
     def unit(self, slot: str) -> float:
-        """Return how many units of the slot's policy make one unit of the slot.
+        """Return the number of policy units in one unit of the slot.
 
         A policy in an older spelling may use another unit, such as milliseconds instead of days.
 
@@ -431,7 +436,7 @@ class Pack(Displayed):
 
 
 def _text_of_forms(source: object) -> Any:
-    """Return the text of a pack's Hy forms; a `Misfit` (error) for any other value."""
+    """Return the text of a pack's Hy forms, or a `Misfit` for any other value."""
     forms = policy_form_text(source)
     if isinstance(source, Policy) or (forms is not None and not forms.startswith("(pack ")):
         raise InputError(
@@ -766,7 +771,7 @@ def inherited_helpers(
 
 
 def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy]:
-    """Return the policies that a pack imports under another name, by that name."""
+    """Return the policies that a pack imports under another name, keyed by that name."""
     policies = {}
     for each in source.imports:
         for alias, slot in each.aliases.items():
@@ -1056,7 +1061,7 @@ class Challenge(Displayed):
 
 
 def error_share(number: int) -> float:
-    """Return the share of a lab's error that the comparison with this number may spend.
+    """Return the share of a lab's error budget that a comparison may spend, by number.
 
     The share of number k is 6 / (pi k)^2, so the shares of all numbers sum to 1.
 

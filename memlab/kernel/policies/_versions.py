@@ -26,6 +26,7 @@ from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event, check_event_format
 from memlab.kernel.language import Policy, compile_policy
+from memlab.kernel.policies._lineage import Lineage
 from memlab.kernel.policies._packs import (
     Challenge,
     Pack,
@@ -128,6 +129,8 @@ class Version(Displayed):
     scores
         The ``Scores`` of a policy that was just installed, next to the active pack, on the lab's
         labelled questions. None if the lab has no questions, and for versions of the history.
+    lineage
+        Packs that the version was made from, and the operator; see ``memlab.Lineage``.
 
     Examples
     --------
@@ -150,6 +153,7 @@ class Version(Displayed):
     reason: str
     params: tuple[tuple[str, float], ...] = ()
     scores: Any = field(default=None, compare=False, repr=False)
+    lineage: Lineage | None = None
 
     @cached_property
     def policy(self) -> Policy:
@@ -209,7 +213,7 @@ class _Live(NamedTuple):
 
     @property
     def decides(self) -> str:
-        """Hash that this memlab computes, or the logged hash if it cannot read the pack."""
+        """Hash of the pack as this version of memlab computes it; the logged hash if unreadable."""
         return self.hash if self.loaded is None else self.loaded.hash
 
     @property
@@ -221,7 +225,7 @@ class _Live(NamedTuple):
 
 
 def _observed_design(design: str, extra: int) -> str:
-    """Return the design that observes the same items.
+    """Return the design of the same name, or "extra" for a draft with extra items.
 
     A draft with extra items observes all items on which packs differ, as "extra" does.
     """
@@ -407,7 +411,7 @@ class VersionLog:
         self._seq = event.seq
 
     def _track_comparisons(self, event: Event, live: str) -> None:
-        """Record challengers and the numbers of comparisons; ``live`` is the hash before the event."""
+        """Record challengers and comparison numbers. ``live`` is the previous pack's hash."""
         body = event.body
         if event.kind == "challenge":
             opponent = body["pack"], body["hash"], _observed_design(body["design"], body["extra"])
@@ -461,7 +465,7 @@ class VersionLog:
                 self._pins[slot] = policy
             self._put(event, slot, policy)
         elif event.kind == "challenge":
-            pack = _pack_in(event, source_of)
+            pack = replace(_pack_in(event, source_of), lineage=Lineage.of_event(body))
             self._challenges[pack.name] = Challenge(
                 pack,
                 body["design"],
@@ -489,7 +493,7 @@ class VersionLog:
         """Make another pack active and add versions for changed slots."""
         last = self._lives[-1].loaded if self._lives else None
         before = {} if last is None else last.policies
-        pack = self.with_pins(pack)
+        pack = self.with_pins(replace(pack, lineage=Lineage.of_event(event.body) or pack.lineage))
         self._live(event, pack)
         logged = event.body.get("policies", {})
         for slot, policy in pack.policies.items():
@@ -503,7 +507,8 @@ class VersionLog:
         """
         same = event.kind == "pin" and self.pack.policies[slot].hash == policy.hash
         put = Pack.with_policy if event.kind == "install" else self._with_earlier
-        self._live(event, self.pack if same else put(self.pack, slot, policy))
+        pack = self.pack if same else put(self.pack, slot, policy)
+        self._live(event, replace(pack, lineage=Lineage.of_event(event.body) or pack.lineage))
         if same:
             self._enter(event, self._versions[slot][-1])
         else:
@@ -550,6 +555,7 @@ class VersionLog:
             helpers=helpers,
             reason=event.body.get("reason", ""),
             params=params,
+            lineage=Lineage.of_event(event.body),
         )
         self._versions[slot].append(version)
         return version
@@ -738,7 +744,7 @@ class VersionLog:
         }
 
     def timeline(self, slot: str) -> pl.DataFrame:
-        """Return the active pack after each event and the slot's version in it.
+        """Return the active pack after each event, with the slot's version in that pack.
 
         Parameters
         ----------
@@ -786,7 +792,7 @@ class VersionLog:
         )
 
     def frame(self, slot: str | None = None) -> pl.DataFrame:
-        """Return the history of one slot or of all, oldest version first.
+        """Return the history of one slot or of all slots, oldest version first.
 
         Parameters
         ----------
@@ -803,6 +809,7 @@ class VersionLog:
         # The last row of a slot is the active one.
         rows = [entry for entry in self._entries if slot is None or entry.version.slot == slot]
         last = {row.version.slot: row.seq for row in rows}
+        lineages = [row.version.lineage for row in rows]
         frame = pl.DataFrame(
             {
                 "slot": [row.version.slot for row in rows],
@@ -815,8 +822,17 @@ class VersionLog:
                 "hash": [row.version.hash for row in rows],
                 "reason": [row.reason for row in rows],
                 "event": [row.seq for row in rows],
+                "parents": [None if line is None else list(line.parents) for line in lineages],
+                "operator": [None if line is None else line.operator for line in lineages],
+                "evidence": [None if line is None else line.evidence for line in lineages],
             },
-            schema_overrides={"version": pl.Int64, "event": pl.Int64},
+            schema_overrides={
+                "version": pl.Int64,
+                "event": pl.Int64,
+                "parents": pl.List(pl.String),
+                "operator": pl.String,
+                "evidence": pl.String,
+            },
         )
         return frame if slot is None else frame.drop("slot")
 

@@ -60,7 +60,7 @@ class View:
         self._edited: list[int] = []
 
     def edited(self, edits: Iterable[Edit]) -> View:
-        """Return a view after applying edits, which ascend and do not overlap."""
+        """Return the text view after applying edits, which ascend and do not overlap."""
         parts, starts, origins, lengths = [], [], [], []
         position = length = 0
         for start, end, new in edits:
@@ -125,7 +125,7 @@ _ODD = (
 
 
 def read_views(text: str) -> Iterator[tuple[View, Way]]:
-    """Yield a text and its decoded views, each with the way in which it was read."""
+    """Yield a text and its decoded views, each with the name of its decoding."""
     own = View(text)
     yield own, "as it is"
     plain = _simplify(own)
@@ -153,7 +153,7 @@ def has_broken_token(text: str) -> bool:
 
 
 def _decoded(view: View) -> Iterator[View]:
-    """Yield views in which one more layer of escapes or encodings is undone each time."""
+    """Yield views of a text, each with one more layer of escapes or encodings decoded."""
     left = MAX_ENCODED
     for _ in range(DEPTH):
         edits, left = _find_decodings(view.text, left)
@@ -249,7 +249,7 @@ def _join_broken(view: View) -> View | None:
 
 
 def _join_spelled(view: View) -> View | None:
-    """Join the characters of words that are spelled out, or return None if there are none.
+    """Join the letters of spelled-out words. Return None if no word is spelled out.
 
     For example, "g h p _ 4" is read as "ghp_4". Returns None if no characters are spelled out.
     """
@@ -292,7 +292,7 @@ def _encodings() -> re.Pattern[str]:
 
 
 def _find_decodings(text: str, left: int) -> tuple[list[Edit], int]:
-    """Return edits that decode a text's escapes or encodings, and the budget left.
+    """Return edits that decode a text's escapes or encodings, and the remaining budget.
 
     Encodings are decoded only if the text has no escapes. At most ``left`` characters are decoded.
     """
@@ -325,12 +325,12 @@ def _pieces(match: re.Match[str]) -> Iterator[tuple[int, int]]:
 
 
 def _percent(escaped: str) -> str | None:
-    """Decode percent escapes, or None if the result is not readable text."""
+    """Decode percent escapes. Return None if the result is not readable text."""
     return _readable(unquote_to_bytes(escaped))
 
 
 def _entity(escaped: str) -> str | None:
-    """Decode HTML entities, or None if nothing changes."""
+    """Decode HTML entities. Return None if nothing changes."""
     read = html.unescape(escaped)
     return None if read == escaped else read
 
@@ -345,17 +345,17 @@ def _escape(escaped: str) -> str | None:
 
 
 def _quoted(escaped: str) -> str | None:
-    """Decode quoted-printable, or None if the result is not readable text."""
+    """Decode quoted-printable. Return None if the result is not readable text."""
     return _readable(binascii.a2b_qp(escaped))
 
 
 def _pairs(encoded: str) -> str | None:
-    """Decode pairs of hexadecimal digits, or None if the result is not readable text."""
+    """Decode pairs of hexadecimal digits. Return None if the result is not readable."""
     return _readable(bytes.fromhex(re.sub(r"0x|[ :,]", "", encoded)))
 
 
 def _base64(encoded: str) -> str | None:
-    """Decode hexadecimal digits or base64, or None if the result is not readable text.
+    """Decode hexadecimal digits or base64. Return None if the result is not readable.
 
     Both alphabets of base64 are read, and an end that was cut off is ignored.
     """
@@ -387,7 +387,7 @@ _READERS = {
 
 
 def _readable(data: bytes) -> str | None:
-    """Decode bytes as UTF-8 or UTF-16, or None if a character is unprintable."""
+    """Decode bytes as UTF-8 or UTF-16. Return None if a character is unprintable."""
     wide = len(data) >= 8 and not any(data[1::2]) and len(data) % 2 == 0
     try:
         text = data.decode("utf-16-le" if wide else "utf-8")

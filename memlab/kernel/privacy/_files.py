@@ -111,7 +111,7 @@ def is_sensitive(path: str) -> bool:
 
 
 def split_sensitive(paths: Iterable[str] | None) -> tuple[list[str] | None, tuple[str, ...]]:
-    """Split paths into those that may be stored (None without any) and sensitive ones."""
+    """Split paths into storable paths (None if there are none) and sensitive paths."""
     if not paths:
         return None, ()
     listed = list(paths)

@@ -141,7 +141,7 @@ def _real(value: str) -> bool:
 
 
 def _digits(value: str) -> bool:
-    """Return whether a value has a digit or is random, and is no placeholder."""
+    """Return whether a value has a digit or is random, and is not a placeholder."""
     return (has_digit(value) or is_random(value)) and not is_placeholder(value)
 
 

@@ -95,7 +95,7 @@ _PERSONAL = re.compile(r"@|[0-9](?:[^0-9A-Za-z]{0,2}[0-9]){6}|[A-Za-z]{2}[0-9]{2
 
 
 def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
-    """Return whether a text surely has no secret, so that no examination is needed."""
+    """Return whether a text certainly contains no secret and needs no examination."""
     # The fastest tests come first. For most texts, the stems and the lengths of words decide.
     if not text.isascii():
         low = text.lower()
@@ -140,7 +140,7 @@ def _odd() -> str:
 
 
 def are_ordinary(texts: Sequence[str], personal: Collection[str] = ()) -> list[bool]:
-    """Return, for each text, True if it surely has no secret.
+    """Return for each text whether it certainly contains no secret.
 
     False means that the text must be examined.
     """

@@ -75,7 +75,7 @@ def has_digit(value: str) -> bool:
 
 
 def has_symbol(value: str) -> bool:
-    """Return whether a value contains, before its end, a symbol that names lack."""
+    """Return whether a value contains, before its end, a symbol that names do not contain."""
     return _SYMBOL.search(value) is not None
 
 

@@ -68,7 +68,7 @@ def takes_over(
     sessions: NDArray[np.int32],
     closeness: Callable[[Scores], Scores],
 ) -> Scores:
-    """Return how strongly each statement replaces an older relevant one.
+    """Return how strongly each statement replaces an older, relevant statement.
 
     An older statement counts if it has the same speaker and another session. The value is the
     maximum, over these statements, of the closeness times the cubed relevance of the older
@@ -188,7 +188,7 @@ def _measure_pairs(
 def _measure_all_pairs(
     vectors: NDArray[np.int8], wanted: NDArray[np.bool_], closeness: Callable[[Scores], Scores]
 ) -> NDArray[np.float64]:
-    """Return f64[rows, rows]: closeness of the pairs in ``wanted``, -1 for all others."""
+    """Return f64[rows, rows]: the closeness of the pairs in ``wanted``, or -1 for others."""
     matrix = vectors.astype(np.float32)
     dots = products(matrix, matrix).astype(np.float64)
     lengths = np.sqrt(np.maximum(dots.diagonal(), 1.0))
@@ -321,7 +321,7 @@ class Candidates(Moment):
         return self.state.contexts.codes[self.rows]
 
     def _phrase(self) -> Values:
-        """Return for each text the share of the query's word pairs that it contains.
+        """Return the share of the query's word pairs that each text contains.
 
         Only texts that contain both words of some pair are read.
         """
@@ -334,7 +334,7 @@ class Candidates(Moment):
         return shares
 
     def _windows(self) -> Rows:
-        """Return each row with two neighbours before and after it in its session.
+        """Return each row with its two predecessors and two successors in its session.
 
         -1 stands for a missing neighbour.
         """
@@ -369,7 +369,7 @@ class Candidates(Moment):
         return [frozenset(part[part >= 0].tolist()) for part in parts]
 
     def _corrects(self) -> Values:
-        """Return ``corrects``: how relevant a correction's original is; 0 for other rows.
+        """Return the feature ``corrects``: the relevance of a correction's original, or 0.
 
         An original that the correction superseded counts, although no recall shows it.
         """
@@ -445,7 +445,7 @@ class Candidates(Moment):
         return np.minimum(np.bincount(row, minlength=len(self)), 3).astype(np.float64)
 
     def _nearness(self) -> Values:
-        """Return ``nearness``: closeness to the query, corrected for length, common words."""
+        """Return ``nearness``: closeness to the query, corrected for length and common words."""
         if not self.query.embedder.is_shipped:
             return self["closeness"]
         specific = self.query.specific_matches

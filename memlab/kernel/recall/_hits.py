@@ -358,7 +358,7 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def known(self) -> float | None:
-        """The probability that the results contain the answer, by the slot ``known``.
+        """The probability that the results contain the answer, from the slot ``known``.
 
         The value is None if the pack has no estimate, or if ``known`` was calibrated for another
         ``recall-score``, ``seed-score``, ``spread`` or ``cut``. Below the setting ``known-floor``
@@ -378,7 +378,7 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def confidence(self) -> str:
-        """The probability of an answer as a phrase, or why there is none.
+        """The probability of an answer as a phrase, or the reason why it is unknown.
 
         It is empty if the pack does not estimate it.
         """
@@ -625,7 +625,7 @@ class Hits(Sequence[Hit], Displayed):
         )
 
     def _last_shown(self) -> int:
-        """Return the index of the lowest-ranked shown item, exploration items excluded."""
+        """Return the index of the lowest-ranked shown item, excluding exploration items."""
         for memory in reversed(self.slate.shown):
             if memory not in self.slate.probes:
                 return self._position[memory]
@@ -652,7 +652,7 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def _notes(self) -> list[str]:
-        """Notes on memory that is off, repeated memories, probes and a random first result."""
+        """Notes on switched-off memory, repeated memories, probes and a random first result."""
         drawn = count_of(len(self.probes), "exploration item")
         packs = ", ".join((self.slate.challenge or {}).get("heads", ()))
         why = (
@@ -769,7 +769,7 @@ def likely(probability: float) -> str:
 def best_span(
     text: str, spans: Sequence[tuple[int, int]], question: str, language: str
 ) -> tuple[int, int] | None:
-    """Return the span of a text that matches a query best, or None if there is only one or no match.
+    """Return the span of a text's best passage for a query, or None.
 
     BM25 statistics come from this text alone, so that other memories do not change the choice.
     """

@@ -308,7 +308,7 @@ def _check_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _check_flags(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
-    """Check a boolean feature's values and return them, as float64 if it is nullable."""
+    """Check a boolean feature's values and return them, nullable values as float64."""
     if feature.nullable:
         return _check_numbers(feature, values)
     if values.dtype.kind != "b":
@@ -505,7 +505,7 @@ class Moment:
                 table[row] = self[name]
 
     def words(self, also: Iterable[str] = ()) -> dict[str, list[str | None]]:
-        """Return string features by name: the stored ones, and the features ``also``."""
+        """Return the stored string features and the features named in ``also``, by name."""
         names = self.state.names
         columns = dict(
             zip(WORDS, read_words([names[name] for name in WORDS], self.rows), strict=True)
@@ -559,7 +559,7 @@ class Moment:
     def _ready(
         self, policy: Policy, name: str, how: str, inputs: Mapping[str, Callable[[], Column]]
     ) -> Ready:
-        """Return a policy's input in the form that it reads, and a mask of nulls or None."""
+        """Return a policy's input in the form that the policy reads, with its null mask or None."""
         if name in inputs:
             column = inputs[name]()
             values, nulls = column if isinstance(column, tuple) else (column, None)
@@ -587,7 +587,7 @@ class Moment:
         return self.state.names[column].to_objects(self.rows)
 
     def before(self) -> Rows:
-        """Return the preceding row in the session of each row, or -1."""
+        """Return the row before each row in the same session, or -1."""
         if "before" not in self._cache:
             self._cache["before"] = self.state.edges.step(self.rows, _NEXT, outgoing=False)
         return self._cache["before"]
@@ -610,13 +610,13 @@ class Moment:
         return self.state.get_words(str(self.pack.settings["language"]))
 
     def _says(self) -> Values:
-        """Return bool[signs, rows]: which signs, such as "says-number", each text has."""
+        """Return bool[signs, rows]: whether each text has each sign, such as "says-number"."""
         if "says" not in self._cache:
             self._cache["says"] = _BITS.take(self._words().written.signs[self.rows], axis=1)
         return self._cache["says"]
 
     def _coded_roles(self) -> Coded | Values:
-        """Return the role of each speaker as codes, or as strings if creators differ.
+        """Return each speaker's role as codes, or as strings if memories have creators.
 
         The roles of all speakers are cached until a speaker is added.
         """
@@ -655,7 +655,7 @@ class Moment:
             return np.asarray(np.exp(-_LN2 * self["idle-days"] / self.half_life()))
 
     def retention(self) -> Values:
-        """Return the result of the slot ``retention``; NaN for null."""
+        """Return the result of the slot ``retention``, with NaN for null."""
         values, nulls = self.ask(
             self.pack.policies["retention"], inputs={"half-life": self.half_life}
         )
@@ -683,7 +683,7 @@ class _Layout(NamedTuple):
 # The rows of a table depend only on the plan, and each recall fills one table.
 @cache
 def _layout(names: tuple[str, ...]) -> _Layout:
-    """Return where the values of each row of a feature table come from."""
+    """Group features by source: stored columns, ages of uses, and computed features."""
     numbered = list(enumerate(names))
     return _Layout(
         [(row, _STORED[name]) for row, name in numbered if name in _STORED],

@@ -209,7 +209,7 @@ def _status_index(status: str) -> int:
 
 
 def encode_words(values: NDArray[Any], nulls: Flags | None) -> tuple[Codes, tuple[str, ...]]:
-    """Encode strings as indices into the distinct words that occur, -1 for null.
+    """Encode strings as indices into their distinct values, or -1 for null.
 
     There are few distinct words, and each costs one comparison of the whole column.
     """
@@ -311,7 +311,7 @@ class Stages(Registry[Stage]):
 
 
 def _describe_stage_fault(item: Stage) -> str | None:
-    """Return why an item is no stage, or None."""
+    """Return the reason why an item is not a valid stage, or None."""
     if not isinstance(item, Stage):
         return f"A stage is a memlab.kernel.recall.Stage, not {type(item).__name__}."
     return None if callable(item.run) else f"The stage {item.name} has no function: give run=."
@@ -498,7 +498,7 @@ class Plans:
         self._plans: dict[tuple[str, str, str, str, int, int], Plan] = {}
 
     def get(self, pack: Pack, embedder: str) -> Plan:
-        """Return the plan of a pack under an embedder, by the fingerprint of its scoring.
+        """Return the cached plan of a pack for the scoring fingerprint of an embedder.
 
         The plan is compiled again after an extension is registered or removed.
         """

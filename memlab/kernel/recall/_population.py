@@ -351,7 +351,7 @@ def _is_operand(value: Any) -> bool:
 
 
 def _is_plain_literal(inner: Any) -> bool:
-    """Return whether a literal is a plain scalar or the type of a cast, a string."""
+    """Return whether a literal is a plain scalar or a string that names a cast's type."""
     if isinstance(inner, str):
         return True
     if not isinstance(inner, dict) or len(inner) != 1:
@@ -695,7 +695,7 @@ class Population:
         return {"rows": self.rows, "mask": self.mask, "key": self.key, "exact": self.exact}
 
     def keep_members(self, rows: Rows) -> Rows:
-        """Return the given rows without those outside the population."""
+        """Return those of the given rows that belong to the population."""
         return rows if self.mask is None else rows[self.mask[rows]]
 
 

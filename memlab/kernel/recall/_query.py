@@ -389,7 +389,7 @@ class QuestionFeatures:
         return np.array(sorted(name_ids), dtype=np.int64)
 
     def late(self, rows: Rows, forms: Rows, counts: Rows) -> Scores:
-        """Return how near the words of each row are to the query's (feature ``late``).
+        """Return the feature ``late``: the closeness of each row's words to the query's words.
 
         A long text has the value of its best passage.
 
@@ -605,7 +605,7 @@ def first_mention(names: Iterable[str], text: str, stop_words: frozenset[str]) -
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a text into runs of letters and digits and single other signs.
+    """Split a text into runs of letters and digits, and single other characters.
 
     A combining mark, such as a vowel of Hindi, does not end a run.
 

@@ -102,7 +102,7 @@ def diversifies(pack: Pack) -> bool:
 
 
 def rank_by_score(scores: Scores) -> Ranking:
-    """Rank by descending score, ties by position.
+    """Rank by descending score, with ties by position.
 
     A candidate with an infinite score cannot be shown.
 
@@ -209,7 +209,7 @@ def _closeness_to(
 
 
 def cosines(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the cosine of every pair of rows; 0 with a row of zeros."""
+    """Return the cosine of every pair of rows, or 0 if a row is zero."""
     squares = np.vecdot(matrix, matrix)
     return _divide(products(matrix, matrix), np.sqrt(np.multiply.outer(squares, squares)))
 
@@ -504,7 +504,7 @@ def choose(
 
 
 def put_among(head: Positions, drawn: Positions, chance: np.random.Generator) -> Positions:
-    """Insert the drawn items at random positions below the first result, which must exist.
+    """Insert the drawn items at random positions below the first result.
 
     The position must be random, because items near the top are seen more often.
     """
@@ -717,7 +717,7 @@ half of all disputed items, by up to .025.
 
 
 def maximum_draws(challenges: Sequence[Challenge], limit: int, available: int = sys.maxsize) -> int:
-    """Return how many items a challenge adds to ``limit`` results, given how many it may add.
+    """Return how many items a challenge adds to ``limit`` results, at most ``available``.
 
     ``extra="auto"`` adds half of them in the design "extra", because probabilities of one half cost
     little variance, and none in a draft.
@@ -735,7 +735,7 @@ def maximum_draws(challenges: Sequence[Challenge], limit: int, available: int = 
 
 
 def drafted(live: Sequence[_Item], own: Sequence[_Item]) -> tuple[list[_Item], list[_Item]]:
-    """Return the items that a draft compares, of the active pack and of the challenger.
+    """Return the items that a draft compares: the active pack's and the challenger's.
 
     They are the better half of the items that only one pack would show.
 
@@ -748,7 +748,7 @@ def drafted(live: Sequence[_Item], own: Sequence[_Item]) -> tuple[list[_Item], l
 
 
 def _alternate(lists: Iterable[Iterable[int]]) -> list[int]:
-    """Return the items of ranked lists, by rank and then by list, each once."""
+    """Interleave ranked lists by rank, keeping each item once."""
     rounds = itertools.zip_longest(*lists)
     return list(dict.fromkeys(item for items in rounds for item in items if item is not None))
 
@@ -770,7 +770,7 @@ def _group_extra(heads: Heads, challenges: Sequence[Challenge]) -> _Grouping:
 
 
 def _group_lot(heads: Heads, challenges: Sequence[Challenge]) -> _Grouping:
-    """Group the items that not all packs would show, as many groups as they have positions."""
+    """Group the items that not all packs would show, one group per contested position."""
     certain = [item for item in heads[0] if all(item in head for head in heads)]
     free = _alternate([item for item in head if item not in certain] for head in heads)
     parts = np.array_split(np.array(free, dtype=np.int64), max(len(heads[0]) - len(certain), 1))
@@ -778,7 +778,7 @@ def _group_lot(heads: Heads, challenges: Sequence[Challenge]) -> _Grouping:
 
 
 def _group_draft(heads: Heads, challenges: Sequence[Challenge]) -> _Grouping:
-    """Group the items of two packs for a draft: a pair for a middle position, and added items."""
+    """Group the items that a draft compares: a middle pair, sides and added items."""
     live, own = heads
     halves = drafted(live, own)
     slots, half = len(set(live).difference(own)), len(halves[0])
@@ -804,7 +804,7 @@ def _order_by_best_rank(items: Positions, heads: Heads, chance: np.random.Genera
 
 
 def _order_by_draft(items: set[int], heads: Heads, chance: np.random.Generator) -> Positions:
-    """Order items in rounds: each pack places its best one, and a coin decides which is first."""
+    """Order items in rounds: each pack places its best item, and a coin decides which is first."""
     order: dict[int, None] = {}
     lists = [[item for item in head if item in items] for head in heads]
     while len(order) < len(items):
@@ -918,13 +918,13 @@ class Selection(Protocol):
     abstains: bool
 
     def requested_rows(self, query: QuestionFeatures) -> Rows:
-        """Return the rows, ascending, that join the pool whatever their score.
+        """Return the rows that join the pool regardless of their score, ascending.
 
         These rows count as one hop from the query.
         """
 
     def spending(self, rows: Rows) -> tuple[Scores, float] | None:
-        """Return the tokens that each row would cost, and the budget, or None."""
+        """Return the token cost of each row and the token budget, or None without a budget."""
 
     def choose(
         self,

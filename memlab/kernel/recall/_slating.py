@@ -68,7 +68,7 @@ def log(run: Run) -> None:
 
 
 def _collect_features(run: Run) -> tuple[Logging, dict[str, Table], dict[str, list[str | None]]]:
-    """Return what a recall logs: constant parts, numeric features, string features.
+    """Return the logged parts of a recall: constants, numeric and string features.
 
     Features that challengers read are included.
     """

@@ -87,7 +87,7 @@ class Labels:
         return self.columns.get((table, column), column)
 
     def refuse(self, table: str, rows: pl.DataFrame, why: Why) -> None:
-        """Raise DatasetError about the first of ``rows``, or return if there are none."""
+        """Raise DatasetError about the first of ``rows``; do nothing if there are no rows."""
         if rows.is_empty():
             return
         first = rows.sort(ROW).row(0, named=True)
@@ -521,7 +521,7 @@ def _check_choices(reward_range: tuple[float, float] | None, duplicates: str, em
 def _cast_table(
     name: str, frame: pl.DataFrame, policies: Sequence[str], labels: Labels, notes: list[str]
 ) -> pl.DataFrame:
-    """Cast the columns of a table to their types, and drop columns without a use."""
+    """Cast the columns of a table to their types, and drop unused columns."""
     # Candidates may have any features, and decisions any further columns. Other tables keep only their declared columns.
     schema = TABLES[name]
     labels.require(name, frame, "decision", *(() if name == "decisions" else ("memory_id",)))
@@ -679,7 +679,7 @@ def _is_ordered(frame: pl.DataFrame) -> bool:
 
 
 def _pool_rows(exposures: pl.DataFrame, candidates: pl.DataFrame) -> pl.Series | None:
-    """Return the row of each shown item among the candidates, if both are parts of one wide frame.
+    """Return the candidate row of each shown item if both tables come from one wide frame.
 
     Reading a row by its number takes a tenth of the time of a join by ids. The result is None for
     tables whose rows were numbered apart.
@@ -1027,7 +1027,7 @@ def _present_names(**columns: str | None) -> dict[str, str]:
 def _choose_features(
     wide: pl.DataFrame, used: set[str], features: Sequence[str] | None
 ) -> list[str]:
-    """Return the feature columns of a log that is one frame, a row per candidate."""
+    """Return the feature columns of a wide frame, which has one row per candidate."""
     if features is None:
         left = [name for name in wide.columns if name not in used]
         chosen = [
@@ -1048,7 +1048,7 @@ def _choose_features(
 
 
 def _split_decisions(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.DataFrame:
-    """Extract the table of recalls from a log that is one frame, a row per candidate.
+    """Extract the table of decisions from a wide frame, which has one row per candidate.
 
     Raises DatasetError if the rows of a decision differ in one of these columns.
     """

@@ -282,7 +282,7 @@ def _compress_struct(value: Any) -> bytes:
 def _encode_columns(
     slates: Sequence[Slate], features: Sequence[str], words: Sequence[str]
 ) -> dict[str, Column]:
-    """Encode the columns of recalls, so that a column refers only to earlier ones.
+    """Encode the columns of recalls; a column may refer only to earlier columns.
 
     A column may refer only to columns that come before it.
     """
@@ -700,7 +700,7 @@ class Segment:
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
-        """The index of the first candidate of its recall, for each candidate."""
+        """For each candidate, the index of the first candidate of the same recall."""
         sizes = np.array(self.recalls.size)
         return np.repeat(np.cumsum(sizes) - sizes, sizes)
 

@@ -254,7 +254,7 @@ def same_slates(first: Slate, second: Slate) -> bool:
 
 
 def _are_equal(first: Any, second: Any) -> bool:
-    """Return whether two values are equal, arrays by type and bits."""
+    """Return whether two values are equal; arrays must have equal types and bits."""
     if isinstance(first, np.ndarray):
         return (
             isinstance(second, np.ndarray)
@@ -435,12 +435,12 @@ def _encode_rows(numbers: NDArray[np.float64]) -> tuple[bytes, list[NDArray[Any]
 
 
 def _collapse_words(values: list[str | None]) -> list[str | None] | str | None:
-    """Return a single string if all strings of a list are equal, else the list."""
+    """Return a single string if all strings of a list are equal, otherwise the list."""
     return values[0] if values and values.count(values[0]) == len(values) else values
 
 
 def decode(blob: bytes, *, decision: int = 0) -> Slate:
-    """Decode the blob of a slate, in this format or an older one.
+    """Decode the blob of a slate, in the current or an older format.
 
     Parameters
     ----------
@@ -670,12 +670,12 @@ _QUESTION_DECODER = msgspec.msgpack.Decoder(Question)
 
 
 def is_sealed(blob: bytes) -> bool:
-    """Return whether a recall's bytes are its query alone, after its slate was sealed."""
+    """Return whether the bytes of a recall contain only its query, because its slate is sealed."""
     return blob[:3] == _QUESTION[:3]
 
 
 def question_of(blob: bytes, *, decision: int) -> Question:
-    """Return the query of a recall, sealed or not.
+    """Return the query of a recall, whether or not its slate is sealed.
 
     Parameters
     ----------

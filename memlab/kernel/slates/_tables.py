@@ -523,7 +523,7 @@ class Slates(Displayed):
         empty: Empty = "refuse",
         lab: object | None = None,
     ) -> Slates:
-        """Build a log from four frames of another system, and check and complete it.
+        """Build, check and complete a log from four frames of another system.
 
         Parameters
         ----------
@@ -629,7 +629,7 @@ class Slates(Displayed):
         reward_range: tuple[float, float] | None = None,
         empty: Empty = "refuse",
     ) -> Slates:
-        """Build a log from one frame with a row per candidate, and check and complete it.
+        """Build, check and complete a log from one frame with a row per candidate.
 
         Parameters
         ----------
@@ -782,7 +782,7 @@ class Slates(Displayed):
         at: When | None = None,
         seed: int = 0,
     ) -> tuple[Slates, Slates]:
-        """Split the log into one part to choose a policy and one to evaluate it.
+        """Split the log into a part to choose a policy and a part to evaluate the policy.
 
         Parameters
         ----------

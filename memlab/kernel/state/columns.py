@@ -112,7 +112,7 @@ class Numbers:
         self._data[size : self._size] = np.nan if value is None else value
 
     def set(self, rows: NDArray[np.int64], values: Any) -> None:
-        """Set the values of ``rows``: one value for all rows, or one for each."""
+        """Set the values of ``rows``: one value for all rows, or one for each row."""
         self._materialize()
         self._data[rows] = values
 
@@ -145,7 +145,7 @@ class Numbers:
 def gather_numbers(
     columns: Iterable[Numbers], rows: NDArray[np.int64], into: Iterable[NDArray[Any]]
 ) -> None:
-    """Copy the values of ``rows`` in each column into the array paired with it."""
+    """Copy the values of ``rows`` from each column into the array paired with the column."""
     for column, out in zip(columns, into, strict=True):
         if column.has_values:
             out[:] = column._data[rows]
@@ -165,7 +165,7 @@ class RecentTimes(Numbers):
         super().__init__(np.int64, np.empty((0, depth)) if values is None else values)
 
     def append(self, values: Sequence[int] | NDArray[np.int64]) -> None:
-        """Add one row for each time; the time is the only one of its row."""
+        """Add one row for each time, with this time as the row's only value."""
         block = np.full((len(values), self._data.shape[1]), self.NEVER)
         block[:, 0] = values
         super().append(block)
@@ -223,7 +223,7 @@ class Names:
 
     @property
     def default(self) -> str | None:
-        """The string of rows that were added without one, or None."""
+        """The string of rows that were added without a value, or None."""
         code = -1 if self._codes.default is None else int(self._codes.default)
         return None if code < 0 else self.vocabulary[code]
 
@@ -264,7 +264,7 @@ class Names:
         self._codes.append(codes)
 
     def set(self, rows: NDArray[np.int64], names: str | Sequence[str | None] | None) -> None:
-        """Set the strings of ``rows``: one string for all of them, or one for each."""
+        """Set the strings of ``rows``: one string for all rows, or one for each row."""
         if names is None or isinstance(names, str):
             self._codes.set(rows, self._intern(names))
         else:
@@ -456,7 +456,7 @@ class Notes(_Sparse[str]):
         return self._values.get(row)
 
     def set(self, rows: Sequence[int], notes: str | Sequence[str | None] | None) -> None:
-        """Set the strings of ``rows``: one string for all of them, or one for each."""
+        """Set the strings of ``rows``: one string for all rows, or one for each row."""
         each = [notes] * len(rows) if notes is None or isinstance(notes, str) else notes
         for row, note in zip(rows, each, strict=True):
             self._put(row, note)

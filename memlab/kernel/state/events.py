@@ -489,6 +489,9 @@ _CHANGED = {
     "reason": REASON,
     "to": NUMBER,
     "needs": mapping_field({"*": WORD}),
+    "parents": HASH,
+    "operator": WORD,
+    "evidence": HASH,
     VOCABULARY: NUMBER,
 }
 _PACK = {"pack": WORD, "hash": HASH, "sources": HASH, "policies": mapping_field({"*": HASH})}

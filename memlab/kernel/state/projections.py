@@ -202,7 +202,7 @@ EXTENDED: Registry[Owned] = Registry(
 def add_extension_projections(
     projections: Sequence[type[Projection]],
 ) -> tuple[type[Projection], ...]:
-    """Return ``projections``, followed by those of the registered extensions."""
+    """Return ``projections``, followed by the projections of registered extensions."""
     return (*projections, *(declared.value for declared in EXTENDED.values()))
 
 
@@ -287,7 +287,7 @@ class Tombstones(Projection):
         }
 
     def load(self, dumped: Any) -> None:
-        """Add the tombstones in a dump, of this lab or of another."""
+        """Add the tombstones in a dump of this lab or of another lab."""
         for key, hashes in dumped["hashes"]:
             self._hashes.setdefault(key, set()).update(hashes)
         self._origins.update(dumped["origins"])
@@ -451,7 +451,7 @@ class Entities(Projection):
         return None if number is None else self.entries[number].name
 
     def list_ancestors(self, number: int) -> list[int]:
-        """Return the numbers of an entity and, in order, of those it was merged into."""
+        """Return the numbers of an entity and, in order, of the entities it was merged into."""
         chain = [number]
         while (into := self.entries[chain[-1]].into) is not None:
             chain.append(into)
@@ -666,7 +666,7 @@ class Entities(Projection):
 
     @staticmethod
     def declared_in(dumped: Mapping[str, Any]) -> set[str]:
-        """Return the names in a dump that a person declared, rather than a text mentioned.
+        """Return the names in a dump that a person declared, without names found in texts.
 
         A person declared the names of an entity if it has a type, several names, or a merge.
         """

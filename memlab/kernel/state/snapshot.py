@@ -151,7 +151,7 @@ class _Files:
         (self._path / name).write_bytes(self.encrypt(name, content))
 
     def encrypt(self, name: str, content: bytes) -> bytes:
-        """Return the bytes of a file with this content."""
+        """Return the bytes to store for a file's content, encrypted if the lab has a key."""
         vault = self._vault
         return content if vault is None else vault.encrypt(f"{self._name}/{name}", content)
 
@@ -164,7 +164,7 @@ class _Files:
         return self.decrypt(name, (self._path / name).read_bytes())
 
     def decrypt(self, name: str, data: bytes) -> bytes:
-        """Return the content of a file with these bytes."""
+        """Return the content of a file from its stored bytes, decrypted if the lab has a key."""
         return data if self._vault is None else self._vault.decrypt(f"{self._name}/{name}", data)
 
 

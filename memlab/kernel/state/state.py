@@ -230,7 +230,7 @@ class State:
         }
 
     def projection(self, kind: type[P]) -> P:
-        """Return the projection of class ``kind``; ExtensionError if it is disabled."""
+        """Return the projection of class ``kind``. Raises ExtensionError if it is disabled."""
         if kind.name in self._broken:
             raise self._broken[kind.name]
         projection = self.projections[kind.name]
@@ -282,7 +282,7 @@ class State:
         self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes)
 
     def _set(self, event: Event, rows: NDArray[np.int64], columns: dict[str, Any]) -> None:
-        """Assign values to ``rows``: one value for all rows, or a list with one for each."""
+        """Assign values to ``rows``: one value for all rows, or a list with one per row."""
         for name, values in columns.items():
             if name not in MEMORY or name in FIXED:
                 raise NewerLab.of_word(f'Event {event.seq} sets "{name}"')
@@ -300,7 +300,7 @@ class State:
                 self.changes += 1
 
     def _set_list(self, event: Event, rows: NDArray[np.int64], name: str, values: Any) -> None:
-        """Assign lists of strings to rows; if they are tags, update the edges to tags."""
+        """Assign lists of strings to rows; lists of tags also update the edges to tags."""
         lists = self.lists[name]
         if name == "tags":
             relation = RELATIONS.index("has-tag")
@@ -474,7 +474,7 @@ class State:
         )
 
     def _embedder(self, event: Event) -> None:
-        """Switch to another embedder and drop the vectors of the previous one, or calibrate it."""
+        """Switch to another embedder and drop all vectors, or calibrate the current embedder."""
         self.generation += 1
         if "scale" in event.body:
             self.scale = event.body["scale"]
@@ -502,7 +502,7 @@ class State:
                 embedded = len(self.vectors)
 
     def drop_unembedded(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows, of ascending ``rows``, whose vectors are already computed."""
+        """Return those of the ascending ``rows`` whose vectors are already computed."""
         return rows[rows.searchsorted(self.unembedded) :] if self.unembedded else rows
 
     def _add_texts(self, texts: Sequence[str]) -> None:

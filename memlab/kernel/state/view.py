@@ -83,7 +83,7 @@ def list_audiences(state: State) -> list[str]:
 
 
 def visible_rows(state: State) -> Ints | None:
-    """Return the rows that the viewer of ``state`` sees, or None for all of them."""
+    """Return the rows that the viewer of ``state`` sees, or None for all rows."""
     return np.flatnonzero(~state.hidden) if isinstance(state, ViewerState) else None
 
 
@@ -167,7 +167,7 @@ class ViewerState(State):
 
     @property
     def upto(self) -> int:
-        """The number of the last event that was read, visible or not."""
+        """The number of the last event that was read, including hidden events."""
         return self._after
 
     def follow(
@@ -203,7 +203,7 @@ class ViewerState(State):
     # -- Events without hidden memories ----------------------------------------------------------------------
 
     def _visible_events(self, events: Iterable[Event], asker: Asker) -> Iterator[Event]:
-        """Yield visible events, and events that add rows, without their hidden parts."""
+        """Yield the visible events and the events that add rows, without their hidden parts."""
         for event in events:
             body, is_visible = self._body(event, asker)
             if is_visible:
@@ -377,7 +377,7 @@ class VisibleBody:
     def _scope(
         self, field: Field, parts: Sequence[tuple[Any, Any]], visible: Callable[[], Any]
     ) -> Any:
-        """Filter an object or tuple by ``visible``, or None if about a hidden memory."""
+        """Filter an object or tuple by ``visible``. Return None if about a hidden memory."""
         unseen = self.unseen
         own = [
             part

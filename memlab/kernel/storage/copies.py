@@ -96,7 +96,7 @@ def list_outdated_mirrors(journal: Journal | JournalView) -> list[Copy]:
 def write_without_purge(
     store: Store, build: Callable[[], Content], write: Callable[[Content], Result]
 ) -> Result:
-    """Build content from a lab and write it, and ensure that no purge comes between.
+    """Build content from a lab and write it, with no purge between reading and writing.
 
     Returns the result of ``write``.
 

@@ -267,7 +267,7 @@ class Store:
         view: JournalView | None = None,
         key: KeySource | None = None,
     ) -> None:
-        """Open the lab at ``folder``, or one in memory for None; an encrypted one with its ``key``.
+        """Open the lab at ``folder``, or a lab in memory if ``folder`` is None.
 
         ``projections`` are folded with the state. ``mend`` corrects events of the journal's first format. ``view`` is
         the journal of a lab of the past. With a ``view``, the store opens and writes no files.
@@ -335,7 +335,7 @@ class Store:
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder, with its calibration on this lab if there is one."""
+        """The embedder, with its calibration on this lab if one is recorded."""
         scale = self.state.scale
         return self._embedder if scale is None else self._embedder.scaled(scale)
 
@@ -365,7 +365,7 @@ class Store:
             yield
 
     def _begin(self, first: bool) -> None:
-        """Mark the state for a rebuild if the last reader was interrupted (say by Ctrl-C)."""
+        """Mark the state for a rebuild if the last reader was interrupted."""
         if first and self._is_reading:
             self._marked, self._is_reading = True, False
 
@@ -450,7 +450,7 @@ class Store:
             warnings.warn(f"A purge of {self.where} is not complete: {error}", stacklevel=5)
 
     def refresh_index(self) -> None:
-        """Load the newest nearest-neighbour index if the lab has enough memories for one.
+        """Load the newest nearest-neighbour index if the lab has enough memories.
 
         While memories wait for vectors, each batch of vectors changes them. So the index is built only after the last
         batch.
@@ -508,7 +508,7 @@ class Store:
                 self.seal_if_due()
 
     def settle(self, tx: Transaction) -> None:
-        """Apply the events that a transaction has recorded so far to the state.
+        """Apply to the state the events that a transaction has recorded so far.
 
         Later events of the transaction can then be decided with the new state.
 
@@ -547,7 +547,7 @@ class Store:
             self._snapshot_at = len(self.state)
 
     def snapshot_if_due(self, *, after: int = _SNAPSHOT_EVERY) -> None:
-        """Write a snapshot if at least ``after`` memories were added since the last one.
+        """Write a snapshot if ``after`` or more memories were added since the last snapshot.
 
         Memories are durable without a snapshot, so a failed write is only reported as a DamageWarning.
         """
@@ -715,7 +715,7 @@ class Store:
         return sound, gone
 
     def seal(self, *, every: int | None = None) -> int:
-        """Seal slates into segments of ``every`` slates; return how many were sealed.
+        """Seal slates into segments of ``every`` slates; return the number of sealed slates.
 
         One transaction writes a segment and the event with its digest, and removes the slates. So each recall has
         exactly one slate at every moment. A lab in memory seals nothing.
@@ -730,7 +730,7 @@ class Store:
         return count
 
     def _seal_segment(self, every: int) -> bool:
-        """Seal the oldest ``every`` unsealed slates; return False if there are fewer."""
+        """Seal the oldest ``every`` unsealed slates; return False if fewer slates are unsealed."""
         with self.writing() as tx:
             after = max(self.journal.segments(), default=0)
             slates = list(islice(read_slates(self.journal, after), every))
@@ -814,7 +814,7 @@ class Store:
             )
 
     def _match_embedder(self, *, reembed: bool | Literal["background"]) -> None:
-        """Check that the stored vectors are of this embedder, or embed all memories again.
+        """Check that the stored vectors come from this embedder, or embed all memories again.
 
         An empty lab records the embedder. Raises EmbedderMismatch if the vectors are of another embedder and
         ``reembed`` is False.
@@ -856,7 +856,7 @@ class Store:
             )
 
     def calibrate_embedder(self, eligible: Callable[[State], NDArray[np.int64]]) -> None:
-        """Calibrate an embedder of the user's own, if the lab has enough memories and none is recorded.
+        """Calibrate a user's embedder if the lab has enough memories and no calibration yet.
 
         ``eligible`` returns the rows whose texts the embedder may get.
         """

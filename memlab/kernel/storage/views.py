@@ -36,7 +36,7 @@ _views: WeakKeyDictionary[State, OrderedDict[str, ViewerState]] = WeakKeyDiction
 def view_state(
     journal: Journal | JournalView, state: State, viewer: str | None, *, always: bool = False
 ) -> State:
-    """Return the part of ``state`` that ``viewer`` sees, or all of it if ``viewer`` is None.
+    """Return the part of ``state`` that ``viewer`` sees, or the whole state for None.
 
     ``state`` was folded from ``journal``.
 
@@ -121,7 +121,7 @@ class ViewerJournal(JournalView):
         )
 
     def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield the slates of recalls that were asked as the viewer."""
+        """Yield the slates of the viewer's recalls."""
         for decision, blob in self.full.slates(after, upto=upto):
             if question_of(blob, decision=decision).filters.get("viewer") == self._viewer:
                 yield decision, blob

@@ -145,7 +145,7 @@ def get_entities(state: State) -> Entities:
 
 
 def find_mention_edges(state: State, rows: Rows, name: str) -> Rows:
-    """Return the number of the edge from each row to the entity, -1 without an edge."""
+    """Return the number of the edge from each row to the entity, or -1 without an edge."""
     node = int(state.nodes.find("entity", [name])[0])
     if node < 0:
         return np.full(len(rows), -1, dtype=np.int64)

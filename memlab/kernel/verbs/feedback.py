@@ -112,7 +112,7 @@ class _JudgedRecall(NamedTuple):
 def _find_judged_recall(
     hit: MemoryLike, store: Store, row: int, decision: int | None
 ) -> _JudgedRecall | None:
-    """Return the recall that showed the memory, or None if no logged recall did.
+    """Return the logged recall that showed the memory, or None.
 
     The recall of the hit has priority, then the logged recall ``decision``, then the last logged recall that showed the
     memory.
@@ -287,7 +287,7 @@ def _parse_judgement(row: object, instant: Callable[[Any], Micros]) -> Judgement
 
 
 def _parse_integer(fields: Mapping[str, Any], name: str, maximum: int) -> int | None:
-    """Return a field as an integer from 1 to ``maximum``, None if it is missing."""
+    """Return a field as an integer from 1 to ``maximum``, or None if it is missing."""
     value = fields.get(name)
     if value is None:
         return None
@@ -304,7 +304,7 @@ def _parse_integer(fields: Mapping[str, Any], name: str, maximum: int) -> int | 
 
 
 def _parse_reward(value: object) -> float | None:
-    """Return a reward as a float, None if it is missing."""
+    """Return a reward as a float, or None if it is missing."""
     if value is None:
         return None
     if (

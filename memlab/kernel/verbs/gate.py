@@ -76,7 +76,7 @@ def format_agent(name: str) -> str:
 
 
 def check_agent(agent: object) -> None:
-    """Raise InputError for an invalid agent name, PrivacyError for a secret in it."""
+    """Raise InputError for an invalid agent name, and PrivacyError for a name with a secret."""
     if not isinstance(agent, str) or not agent or len(agent) > 1000:
         raise InputError(
             f'An agent is a name of 1 to 1000 characters, such as "coder", not {agent!r:.60}.'
@@ -132,7 +132,7 @@ class Switches(Projection):
         self._off: dict[str | None, tuple[int, str]] = {}
 
     def off(self, project: str | None) -> str | None:
-        """Return why memory is off for a project (None: no project), or None if it is on."""
+        """Return the reason why memory is off for a project, or None if it is on."""
         for name in dict.fromkeys((None, project)):
             if name in self._off:
                 since, reason = self._off[name]
@@ -290,7 +290,7 @@ def check_disclosed(store: Store, state: State, project: str | None) -> None:
 def apply_switches(
     store: Store, state: State, project: str | None, filters: Filters
 ) -> tuple[Filters, str | None]:
-    """Return filters without switched-off projects, and why nothing may be recalled.
+    """Exclude switched-off projects from filters; also return why all memory is off, or None.
 
     The second value is None if the recall admits memories.
     """
@@ -312,7 +312,7 @@ def apply_switches(
 
 
 def calibrate_embedder(core: Core) -> None:
-    """Calibrate the embedder on the memories that a plain recall may show, if it is due."""
+    """Calibrate the embedder, if due, on the memories that a plain recall may show."""
 
     def find_rows(state: State) -> NDArray[np.int64]:
         filters, off = apply_switches(core.store, state, None, Filters())

@@ -139,7 +139,7 @@ class GraphVerbs:
 
     @checked
     def describe_tag(self, tag: str, description: str) -> None:
-        """Set the description of a tag; an empty one removes it.
+        """Set the description of a tag; an empty text removes the description.
 
         Every reader of the lab sees descriptions.
 
@@ -292,7 +292,7 @@ class GraphVerbs:
         self._link([EdgeRow(*ends, relation, weight)])
 
     def _link(self, edges: Sequence[EdgeRow]) -> None:
-        """Write edges between memories as one event. If an edge is refused, write none.
+        """Write edges between memories as one event, or none of them if an edge is refused.
 
         If an edge exists already, its weight changes, and no duplicate is written.
         """

@@ -45,14 +45,14 @@ class Comparer(Protocol):
         now: int,
         corrections: bool = False,
     ) -> Linked | None:
-        """Decide how new memories relate to stored ones before they are stored.
+        """Decide how new memories relate to stored memories before they are stored.
 
         The ids of the new memories begin at ``first``. With ``corrections``, only statements that
         report a change end others; the result is None if there is none.
         """
 
     def after(self, ids: range) -> Linked:
-        """Decide how memories that are already stored relate to others."""
+        """Decide how memories that are already stored relate to other memories."""
 
     def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
         """Return the closeness of the nearest memory that a recall may show, or None."""

@@ -91,7 +91,7 @@ class Gaps(Projection):
         self._rows: dict[int, dict[str, Any]] = {}
 
     def fold(self, event: Event) -> None:
-        """Apply an event that opens a gap (a verification) or closes one ("close-gap")."""
+        """Apply an event that opens a gap (a verification) or closes a gap ("close-gap")."""
         if event.kind == "close-gap":
             self._rows[event.body["gap"]] |= {"closed": event.at, "reason": event.body["reason"]}
         elif (gap := event.body.get("gap")) is not None:
@@ -113,7 +113,7 @@ class Gaps(Projection):
         return body["gap"] in self._rows if kind == "close-gap" else None
 
     def check_open(self, gap: object) -> None:
-        """Raise UnknownName if a gap does not exist, InputError if it is closed."""
+        """Raise UnknownName if a gap does not exist, and InputError if the gap is closed."""
         row = self._rows.get(gap) if isinstance(gap, int) and not isinstance(gap, bool) else None
         if row is None:
             raise UnknownName("gap", gap, None)
@@ -265,7 +265,7 @@ class TagDescriptions(Projection):
         return self._descriptions.get(tag, "")
 
     def fold(self, event: Event) -> None:
-        """Set the description of a tag; an empty one removes it."""
+        """Set the description of a tag; an empty text removes the description."""
         tag, description = event.body["tag"], event.body["description"]
         if description:
             self._descriptions[tag] = description

@@ -124,7 +124,7 @@ def days_between_uses(
 
 
 def clip_to_column(column: str, old: Floats, new: Floats, nulls: Flags | None) -> Floats:
-    """Clip new values to the range of a column; keep the old value if one is unusable."""
+    """Clip new values to the range of a column; unusable values keep the old value."""
     declared = MEMORY[column]
     bounded = np.clip(new, declared.low, declared.high)
     bounded = np.where(np.isfinite(bounded), bounded, old)
@@ -168,7 +168,7 @@ def make_pairs(ids: Sequence[int], maximum: int) -> list[tuple[int, int]]:
 
 
 def make_pairs_with(id: int, others: Sequence[int], maximum: int) -> list[tuple[int, int]]:
-    """Return the pairs of ``id`` and each of the last ``maximum`` of ``others``."""
+    """Return a pair of ``id`` with each of the last ``maximum`` items of ``others``."""
     chosen = [other for other in others if other != id][-maximum:] if maximum else []
     return [_sort_pair((id, other)) for other in chosen]
 
@@ -250,5 +250,5 @@ def _sort_pair(pair: tuple[int, int]) -> tuple[int, int]:
 def _find_edges(
     state: State, ends: NDArray[np.int64], codes: NDArray[np.int64], *, either: bool
 ) -> NDArray[np.int64]:
-    """Return the number of the edge between each pair of nodes, -1 without an edge."""
+    """Return the number of the edge between each pair of nodes, or -1 without an edge."""
     return state.edges.find(ends[0], ends[1], codes, either=either)

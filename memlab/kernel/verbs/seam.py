@@ -208,6 +208,6 @@ class Seam:
 
 
 def _repeat_value(value: float | bool | str, count: int) -> Callable[[], NDArray[Any]]:
-    """Return a function that returns an array with one value ``count`` times."""
+    """Return a function that builds an array with ``count`` copies of one value."""
     dtype = object if isinstance(value, str) else None
     return lambda: np.full(count, value, dtype=dtype)

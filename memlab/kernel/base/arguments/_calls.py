@@ -29,7 +29,7 @@ _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
 
 def checked(call: _Callable) -> _Callable:
-    """Return a function, method or dataclass that checks its arguments by their annotations.
+    """Decorate a function, method or dataclass to check its arguments by their annotations.
 
     A check takes about a microsecond. Annotations are read at the first call, so importing costs nothing. Defaults are not
     checked.
@@ -224,7 +224,7 @@ class Parameter(NamedTuple):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Words that the annotation allows, if it lists them."""
+        """The words that the parameter's annotation allows; empty if it lists none."""
         return next(
             (typing.get_args(kind) for kind in self.types if typing.get_origin(kind) is Literal), ()
         )
@@ -268,7 +268,7 @@ def _hints_of(function: types.FunctionType) -> dict[str, Any]:
 
 
 def _alternatives(hint: Any, extras: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Yield each type of an annotation except None, with its ``Annotated`` extras."""
+    """Yield each alternative of an annotation except None, with its ``Annotated`` metadata."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         yield from _alternatives(args[0], args[1:])
@@ -301,7 +301,7 @@ def renamed(
     name: str,
     table: Mapping[str, str | tuple[str, Callable[[Any], Any]]],
 ) -> Any:
-    """Return the attribute that replaces a renamed one, and warn the caller.
+    """Return the replacement of a renamed attribute, and warn the caller.
 
     Parameters
     ----------

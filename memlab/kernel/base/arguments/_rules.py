@@ -226,7 +226,7 @@ class Rule(NamedTuple):
 
 
 def rule_of(hint: Any, where: str) -> Rule | None:
-    """Return the checking rule of an annotation, or None if it allows any value."""
+    """Return the checking rule of an annotation, or None if any value is allowed."""
     if hint is Any or hint is object or isinstance(hint, TypeVar):
         return None
     # Extras of Annotated take precedence over the type; then unions, vocabularies, functions, containers, plain types.
@@ -258,7 +258,7 @@ def rule_of(hint: Any, where: str) -> Rule | None:
 
 
 def _rename(expected: str, rule: Rule | None) -> Rule:
-    """Return a rule that describes the expected value in other words."""
+    """Return a rule with another description of the expected value."""
     assert rule is not None
     original = rule.take
 
@@ -335,7 +335,7 @@ _GREATEST = 1.7976931348623157e308
 
 
 def _text(value: Any) -> Any:
-    """Return a text of valid Unicode; a `Misfit` (error) for any other value."""
+    """Return a text of valid Unicode, or a `Misfit` for any other value."""
     if type(value) is not str:
         if not isinstance(value, str):
             return Misfit("a text", describe_value(value))
@@ -362,7 +362,7 @@ def _flag(value: Any) -> Any:
 
 
 def _path(value: Any) -> Any:
-    """Return a local path; a `Misfit` (error) for a URL, a NUL character or no path."""
+    """Return a local path, or a `Misfit` if the value is a URL or no valid path."""
     text = _text(str(value) if isinstance(value, Path) else value)
     if type(text) is Misfit:
         return Misfit("a path", text.given)
@@ -493,7 +493,7 @@ def _literal(words: tuple[Any, ...]) -> Rule:
 
 
 def _called(where: str, value: Any) -> Any:
-    """Wrap a caller's function in `Called`; a `Misfit` (error) for other values."""
+    """Wrap a caller's function in `Called`, or return a `Misfit` for any other value."""
     if isinstance(value, Called):
         return value
     return Called(value, where) if callable(value) else Misfit("a function", describe_value(value))
@@ -540,7 +540,7 @@ def _union(hints: Iterable[Any], where: str) -> Rule | None:
 
 
 def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
-    """Return the rule of a container; its items are checked by the rule of their type."""
+    """Return the rule of a container, including the rule of its items."""
     # Containers are tested from the most specific to the most general.
     if issubclass(origin, type):
         return None

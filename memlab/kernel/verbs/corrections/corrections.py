@@ -427,7 +427,7 @@ class Corrections:
 
 
 def _check_permitted(state: State, rows: list[int], permit: Permit | None) -> list[int]:
-    """Call ``permit`` for each row, which may raise, and return the rows."""
+    """Call ``permit`` for each row, and return the rows if no call raises."""
     if permit is not None:
         for row in rows:
             permit(state, row)

@@ -109,7 +109,7 @@ def inherited_fields(state: State, row: int) -> dict[str, Any]:
 
 
 def read_field(state: State, row: int, name: str) -> Any:
-    """Return a field of a row in the form in which callers pass it, or None."""
+    """Return a field of a row in the form in which callers pass it, or None if unset."""
     if name == "ref":
         return state.refs.value_at(row)
     if name in state.names:

@@ -148,7 +148,7 @@ class Dependents:
 
 
 def dependents() -> list[Dependents]:
-    """Return an object for each sort of derived memories that extensions declare."""
+    """Return the handlers that extensions declare for their kinds of derived memories."""
     return [make() for make in list_hooks("dependents")]
 
 
@@ -408,12 +408,12 @@ class Editor:
         self._store.settle(self._tx)
 
     def again(self, row: int, text: Screened, fields: Mapping[str, Any]) -> EditOutcome:
-        """Edit a memory derived from an edited one, without a check of permission."""
+        """Edit a memory derived from an edited memory, without checking permission."""
         return Editor(self._core, self._tx, self.now).edit(row, text, fields)
 
 
 def _share_value(values: list[Any]) -> Any:
-    """Return the values of several memories in one column; one value if all are equal.
+    """Return the values of several memories in one column, as one value if all are equal.
 
     A column of lists has a list of one list for each memory.
     """
@@ -460,7 +460,7 @@ def _note_removed_edges(change: Change) -> list[str]:
 
 
 def _note_superseded(state: State, row: int) -> list[str]:
-    """Return a note that memories superseded by the old text stay superseded, if any."""
+    """Return a note on memories that the old text superseded, if any: they stay superseded."""
     by = state.numbers["superseded_by"].values
     older = [int(row_number) + 1 for row_number in (by == row + 1).nonzero()[0]]
     older = [
@@ -501,7 +501,7 @@ _DERIVED = RELATIONS.index("derived-from")
 
 
 def _change_edges(state: State, journal: Journal | JournalView, row: int, id: int) -> Change:
-    """Return the change of edges when the memory ``id`` replaces the one in ``row``.
+    """Return the change of edges when the memory ``id`` replaces the memory in ``row``.
 
     Edges that were stated (a chain of turns, a link by hand, a verifier's relation) or strengthened
     by use are inherited. Edges that linking derived from the old text are removed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, overload
@@ -25,6 +25,7 @@ from memlab.kernel.policies import (
     Challenge,
     ChallengeDesign,
     ExtraItems,
+    Lineage,
     Pack,
     PolicyLike,
     SinglePolicy,
@@ -217,13 +218,16 @@ class LabPolicies(Displayed):
                 "live": after.hash,
                 "policies": after.policy_hashes,
                 **_needs_field(needs_of_pack(after)),
+                **_lineage_fields(loaded.lineage),
             }
             changes = [_Change("use", {**body, "reason": reason}, sources)]
             for slot, policy in loaded.differing(from_text).items():
                 from_text = from_text.with_policy(slot, policy)
                 if slot not in versions.pins:
                     after = after.with_policy(slot, policy)
-                    changes.append(_make_change("install", slot, policy, after, reason))
+                    changes.append(
+                        _make_change("install", slot, policy, after, reason, loaded.lineage)
+                    )
             if from_text.hash != loaded.hash:
                 raise InputError(
                     f"The settings of the pack {loaded.name} differ from its text, and only the text is stored. "
@@ -331,7 +335,7 @@ class LabPolicies(Displayed):
         2
         """
         check = partial(self.check, slot, source, helpers=helpers, params=params)
-        scores = None
+        scores, lineage = None, source.lineage if isinstance(source, Pack) else None
         if compare:
             scores, notice = load_part("score-notice")(self._core, check, compare)
             if notice:
@@ -341,11 +345,8 @@ class LabPolicies(Displayed):
             # The pack may change between two calls, so (inherited) is resolved where the event is written.
             policy = _compile(slot, source, helpers, params, lambda: versions.pack)
             _check_unpinned(versions, slot)
-            return [
-                _make_change(
-                    "install", slot, policy, versions.pack.with_policy(slot, policy), reason
-                )
-            ]
+            after = versions.pack.with_policy(slot, policy)
+            return [_make_change("install", slot, policy, after, reason, lineage)]
 
         return replace(self._write_slot(slot, make, reason), scores=scores)
 
@@ -404,7 +405,7 @@ class LabPolicies(Displayed):
         rate: Annotated[float, Within(0.01, 1)] = 1.0,
         reason: str = "",
     ) -> Challenge:
-        """Compare a pack with the active one in every logged recall from the next on.
+        """Compare a pack with the active pack in all later logged recalls.
 
         ``lab.verdict`` reports which is better. There may be several challengers, under one design.
 
@@ -500,6 +501,7 @@ class LabPolicies(Displayed):
                 "rate": rate,
                 "reason": reason,
                 **_needs_field(needs_of_pack(loaded)),
+                **_lineage_fields(loaded.lineage),
             }
             return [_Change("challenge", body, sources)]
 
@@ -619,6 +621,7 @@ class LabPolicies(Displayed):
                 "reason": reason,
                 "policies": {slot: policy.hash for slot, policy in after.policies.items()},
                 **_needs_field(needs_of_pack(after)),
+                **_lineage_fields(after.lineage),
             }
             return [_Change("rollback-pack", body, {})]
 
@@ -663,7 +666,7 @@ class LabPolicies(Displayed):
 
     @checked
     def unpin(self, slot: str, *, reason: str = "") -> Version:
-        """Unpin a slot. Its current policy stays active until another is installed.
+        """Unpin a slot. Its current policy stays active until another policy is installed.
 
         Parameters
         ----------
@@ -797,6 +800,7 @@ class LabPolicies(Displayed):
             - ``action``: use, install, rollback, pin or unpin
             - ``pack`` and ``hash``: the pack, and the hash of the policy
             - ``reason`` and ``event``: the reason, and the position of the event
+            - ``parents``, ``operator`` and ``evidence``: the ``memlab.Lineage``; null without one
 
         Raises
         ------
@@ -967,7 +971,7 @@ class LabPolicies(Displayed):
             else:
                 version = versions.versions(slot)[-1] if kind == "pin" else versions.previous(slot)
             after = versions.pack.with_policy(slot, version.policy)
-            change = _make_change(kind, slot, version.policy, after, reason)
+            change = _make_change(kind, slot, version.policy, after, reason, version.lineage)
             return [change._replace(body={**change.body, "to": version.number})]
 
         return self._write_slot(slot, make, reason)
@@ -986,6 +990,7 @@ class LabPolicies(Displayed):
         with self._store.writing() as tx:
             now = self._store.clock()
             for change in make(self._store.versions):
+                refuse(change.body.get("operator", ""), "operator of a lineage")
                 for hash, source in change.sources.items():
                     refuse(source, "policy")
                     tx.source(hash, source)
@@ -1019,8 +1024,10 @@ def _check_unpinned(versions: VersionLog, slot: str) -> None:
         )
 
 
-def _make_change(kind: str, slot: str, policy: Policy, after: Pack, reason: str) -> _Change:
-    """Build the event that installs ``policy``, so that ``after`` is the active pack."""
+def _make_change(
+    kind: str, slot: str, policy: Policy, after: Pack, reason: str, lineage: Lineage | None
+) -> _Change:
+    """Build the event that installs ``policy`` and makes ``after`` the active pack."""
     hash = _hash(policy.source)
     body: dict[str, Any] = {
         "slot": slot,
@@ -1036,12 +1043,18 @@ def _make_change(kind: str, slot: str, policy: Policy, after: Pack, reason: str)
     }
     if params:
         body["params"] = params
-    return _Change(kind, body | _needs_field(needs_of_policy(slot, policy)), {hash: policy.source})
+    body |= _needs_field(needs_of_policy(slot, policy)) | _lineage_fields(lineage)
+    return _Change(kind, body, {hash: policy.source})
 
 
 def _needs_field(needs: dict[str, str]) -> dict[str, Any]:
     """Return the event field "needs", or no field if no extension is required."""
     return {"needs": needs} if needs else {}
+
+
+def _lineage_fields(lineage: Lineage | None) -> dict[str, Any]:
+    """Return the event fields of a lineage, or no field without one."""
+    return {} if lineage is None else {**asdict(lineage), "parents": list(lineage.parents)}
 
 
 class _Row(NamedTuple):

@@ -123,12 +123,12 @@ class NewToSession:
 
 
 def find_slate(store: Store, decision: int) -> Slate | None:
-    """Return the slate of a logged recall, None if no recall has this number."""
+    """Return the slate of a logged recall, or None if no recall has this number."""
     return next(read_slates(store.journal, decision - 1, upto=decision), None)
 
 
 def read_slate(store: Store, decision: int) -> Slate:
-    """Return the slate of a logged recall. Raises UnknownName if there is none."""
+    """Return the slate of a logged recall. Raises UnknownName for an unknown number."""
     slate = find_slate(store, decision)
     if slate is None:
         raise UnknownName("logged recall", decision)
@@ -383,7 +383,7 @@ class Questions:
             )
 
     def _tell_of_exploration(self) -> None:
-        """Warn that plain recalls of an old lab still explore, once in the life of the lab."""
+        """Warn once per lab that plain recalls of an old lab still explore."""
         if self._told or not self._store.versions.explores_by_habit:
             return
         with self._store.writing() as tx:
@@ -446,7 +446,7 @@ class Questions:
     def similar(
         self, row: int, *, limit: int, project: str | None, filters: Filters
     ) -> pl.DataFrame:
-        """Return the memories nearest to the one in ``row``; see ``lab.graph.similar``."""
+        """Return the memories nearest to the memory in ``row``; see ``lab.graph.similar``."""
         with self._store.reading() as state:
             if state.names["status"].value_at(row) == "purged":
                 raise InputError(

@@ -76,7 +76,7 @@ class Injected(Projection):
         )
 
     def fold(self, event: Event) -> None:
-        """Record injected memories ("inject" event) or forget edited ones."""
+        """Record injected memories ("inject" event) or forget edited memories."""
         body = event.body
         if event.kind != "inject":
             edited = frozenset(body.get("again", ()))
@@ -94,7 +94,7 @@ class Injected(Projection):
             del self._ids[next(iter(self._ids))]
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return False for events of agents other than the viewer, and None for others."""
+        """Return False for events of agents other than the viewer, otherwise None."""
         return None if body.get("agent") in (None, viewer) else False
 
     def dump(self) -> Any:

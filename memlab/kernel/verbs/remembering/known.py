@@ -74,7 +74,7 @@ class Known:
         return np.array([outcome == "added" for outcome in self.found], dtype=np.bool_)
 
     def still(self, state: State) -> NDArray[np.bool_]:
-        """Return a mask over the new rows: True if the lab still does not have the row.
+        """Return a mask of the new rows that no other process has stored meanwhile.
 
         Another process may have loaded some of them meanwhile.
         """

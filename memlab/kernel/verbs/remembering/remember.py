@@ -79,7 +79,7 @@ class Remembering:
         known_rows: Known | None = None,
         succeed: bool = False,
     ) -> Remembered:
-        """Store all rows, or none if one is refused; see ``Lab.remember``.
+        """Store all rows, or no row if any row is refused; see ``Lab.remember``.
 
         ``known_rows`` leaves out rows that the lab has already. With ``succeed``, new facts end older
         ones.

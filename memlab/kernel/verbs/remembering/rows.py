@@ -69,7 +69,7 @@ class Rows:
         return len(self.texts)
 
     def column(self, name: str) -> Sequence[Any]:
-        """Return the values of a field, one per row, None where the value is unknown."""
+        """Return the values of a field, one per row, or None where the value is unknown."""
         return self.columns.get(name) or [None] * len(self)
 
     def embedded_text(self, row: int) -> str:
@@ -189,7 +189,7 @@ class Rows:
                 )
 
     def _written_by_agents(self) -> list[int]:
-        """Return the rows that agents write, without turns."""
+        """Return the rows that agents write, except conversation turns."""
         kinds = self.columns.get("kind", [MEMORY["kind"].default] * len(self))
         creators = self.column("creator")
         return [row for row in range(len(self)) if is_agent(creators[row]) and kinds[row] != "turn"]
@@ -210,7 +210,7 @@ class Describer(Protocol):
         """Return a summary of a text that uses the text's own words."""
 
     def emotional_weight(self, text: str) -> float | None:
-        """Return the emotional weight of a text, 0 to 100, None without emotional words."""
+        """Return the emotional weight of a text, 0 to 100, or None without emotional words."""
 
     def proper_names(self, text: str) -> list[str]:
         """Return the names that a text mentions."""
@@ -237,7 +237,7 @@ def check_files(pack: Pack, columns: Mapping[str, Sequence[Any]]) -> None:
 
 
 def default_visibility(creator: str | None, pack: Pack) -> str | None:
-    """Return the default visibility of a creator's memory, None if there is no creator.
+    """Return the default visibility of a creator's memory, or None without a creator.
 
     Under "by-creator", a person's memory is private and an agent's is visible to its project.
     """
@@ -345,7 +345,7 @@ def _find_last(state: State, project: str | None, session: str, audience: str) -
 
 
 def _count_written(state: State, creator: str, project: str | None, session: str) -> int:
-    """Return how many memories of a session an agent has written, without turns."""
+    """Return the number of memories, except turns, that an agent wrote in a session."""
     names = state.names
     code = state.contexts.code(f"{project or ''}\x1f{session}")
     own = (state.contexts.codes == code) & (

@@ -1,0 +1,79 @@
+"""Lineage: the packs from which a pack was made, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memlab.errors import InputError
+from memlab.kernel.base.display import Displayed, box, table
+from memlab.kernel.base.printable import printable
+
+__all__ = ["Lineage"]
+
+_PARENTS, _CHARACTERS = 100, 100
+"""Limits of what an event stores: a search may merge many parents, and a SHA-256 hash has 64 characters."""
+
+
+@dataclass(frozen=True, repr=False)
+class Lineage(Displayed):
+    """The origin of a pack that was made from other packs.
+
+    The lineage is no part of the hash of a pack. ``lab.policies.use``, ``install`` and
+    ``challenge`` store it, and ``lab.policies.history`` shows it.
+
+    Attributes
+    ----------
+    parents
+        Hashes of the packs that the pack was made from, at most 100.
+    operator
+        Name of the operator or proposer that made it, at most 100 characters.
+    evidence
+        Hash of the evidence that the operator read, or "".
+
+    Raises
+    ------
+    InputError
+        If a hash or the operator is no text or too long.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> parent = memlab.load_pack("memlab")
+    >>> memlab.Lineage((parent.hash,), "crossover").operator
+    'crossover'
+    """
+
+    parents: tuple[str, ...] = ()
+    operator: str = ""
+    evidence: str = ""
+
+    def __post_init__(self) -> None:
+        parents = self.parents
+        if not isinstance(parents, tuple | list) or len(parents) > _PARENTS:
+            raise InputError(
+                f"The parents of a lineage are a tuple of at most {_PARENTS} hashes, not {parents!r:.80}."
+            )
+        for text in (*parents, self.operator, self.evidence):
+            if not isinstance(text, str) or len(text) > _CHARACTERS:
+                raise InputError(
+                    f"A lineage has hashes and a name of at most {_CHARACTERS} characters, not {text!r:.80}."
+                )
+        object.__setattr__(self, "parents", tuple(parents))
+
+    @classmethod
+    def of_event(cls, body: Mapping[str, Any]) -> Lineage | None:
+        """Read the lineage of an event; None if the event has none."""
+        if not body.get("operator") and not body.get("parents"):
+            return None
+        return cls(tuple(body["parents"]), body["operator"], body["evidence"])
+
+    def __repr__(self) -> str:
+        parents = ", ".join(parent[:12] for parent in self.parents) or "no parent"
+        return printable(f"<Lineage: {self.operator or 'made'} of {parents}>")
+
+    def _display(self) -> object:
+        rows = [("operator", self.operator), ("evidence", self.evidence[:12])]
+        parents = [("parent", parent[:12]) for parent in self.parents]
+        return box(table("Lineage", ("", ""), [*rows, *parents]))
