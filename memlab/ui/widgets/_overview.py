@@ -112,7 +112,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
 
     @checked
     def answer_begin(self) -> None:
-        """Score the questions and trace lost memories, unless the lab did not change since."""
+        """Score the questions and trace lost memories, if the lab has changed."""
         pack, labels = self.lab.policies.pack.hash, self.lab.questions.frame
         key = pack, len(self.lab), len(self.recalls), tuple(labels.filter("accepted")["id"])
         self.work("score the questions", key, self._measure, self._measured)

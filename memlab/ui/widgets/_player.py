@@ -211,7 +211,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
     def answer_curves(
         self, event: int, chosen: list[int], until: str, params: dict[str, float]
     ) -> None:
-        """Compute retention curves from an event on, and find memories that would be forgotten."""
+        """Compute retention curves and future losses from an event on."""
         with self.hold_trait_notifications():
             self.chosen, self.until, self.params = chosen[:_CURVES], until or self._soon(), params
         event, ids, until = event or self._about["head"], self._ids, self.until

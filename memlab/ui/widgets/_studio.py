@@ -199,7 +199,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
 
     @checked
     def answer_words(self) -> dict[str, Any]:
-        """Return the name, kind, shape and text of each word that the slot's policies may use."""
+        """Return the name, kind, shape and text of each word that the slot allows."""
         signature = get_slot(self.slot).signature
         features = [
             [feature.name, f"{feature.type} feature", feature.name, feature.doc]

@@ -151,7 +151,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_show(self, filters: dict[str, Any], search: str, by: str, sort: list[Any]) -> None:
-        """Show the rows that match the browser's filters and search, in the browser's order."""
+        """Show the rows that match the browser's filters and search, in its order."""
         request = (filters, search, by, sort, self.among)
         self._show(request)  # A refusal must not change any trait.
         with self.hold_trait_notifications():
