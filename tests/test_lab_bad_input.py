@@ -76,7 +76,7 @@ def test_a_missing_memory_is_reported(two_memories, verb, what):
     ("wrong", "message"),
     [
         ({"kind": "fcat"}, 'There is no kind "fcat"'),
-        ({"importance": 3}, "importance lies in"),
+        ({"importance": 3}, "importance must be in"),
         ({"text": " "}, "The text is empty: "),
         ({"speaker": ""}, "speaker is a string"),
         ({"pinned": 1}, "pinned is true or false"),

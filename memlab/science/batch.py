@@ -49,14 +49,14 @@ def _read_executor(executor: Any) -> Any:
     number = isinstance(executor, int) and not isinstance(executor, bool) and executor > 0
     if not (number or executor is None or callable(getattr(executor, "submit", None))):
         raise InputError(
-            "An executor is a number of processes, at least 1, or an object with submit, such as a "
+            "An executor must be a number of processes, at least 1, or an object with submit, such as a "
             f"ProcessPoolExecutor or a dask.distributed.Client; not {describe_value(executor)}."
         )
     # Polars starts threads, which a forked process does not have, so its first query would wait forever.
     context = getattr(executor, "_mp_context", None)
     if context is not None and context.get_start_method() == "fork":
         raise InputError(
-            "The executor forks its processes, in which Polars waits forever. Pass a number of processes, or "
+            "The executor forks its processes, and Polars would wait forever in them. Pass a number of processes, or "
             'ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")).'
         )
     return executor

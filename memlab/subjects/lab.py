@@ -447,7 +447,7 @@ class Lab(Displayed):
             )
         if at is not None or fields:
             raise InputError(
-                "Several texts take no fields or at= as arguments: write them in dicts or columns."
+                "With several texts, fields and at= are not allowed as arguments. Write them in dicts or columns."
             )
         return self._remembering.remember_many(text, chain=chain, linking=linking)
 
@@ -1629,7 +1629,7 @@ def _list_unjudged(memories: Any) -> list[MemoryLike]:
     listed = listed_memories(memories)
     if judged or any(isinstance(memory, Mapping) for memory in listed):
         raise InputError(
-            "Several judgements take no other arguments: write them in dicts or columns."
+            "With several judgements, other arguments are not allowed. Write their values in the dicts or columns."
         )
     return listed
 

@@ -120,7 +120,7 @@ TYPES = [
     ("(fn [kind] (case kind 1 2 else 3))", "compared with strings", "1"),
     ("(fn [pinned] (case pinned 1 2 else 3))", "case compares strings or numbers", "pinned"),
     ("(fn [kind] (if (in kind kind) 1 2))", "a list of literals", "kind"),
-    ("(fn [] [1 2])", "A list is written only after in", "[1 2]"),
+    ("(fn [] [1 2])", "A list in brackets is allowed only after in", "[1 2]"),
     ("(fn [] :a)", "a value is expected here", ":a"),
     ("(fn [] ())", "An empty form", "()"),
     ("(fn [] (1 2))", "The first item of a form", "1"),

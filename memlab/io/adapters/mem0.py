@@ -238,7 +238,7 @@ class Mem0Memory:
         for field, owner in (filters or {}).items():
             if field not in owners:
                 raise InputError(
-                    f"{describe_value(field)} is no owner. {did_you_mean(field, owners)}"
+                    f"{describe_value(field)} is not an owner. {did_you_mean(field, owners)}"
                 )
             owners[field] = owner if owners[field] is None else owners[field]
         scope = _build_scope(**owners)
@@ -250,7 +250,7 @@ class Mem0Memory:
             )
         if prompt is not None:
             raise InputError(
-                "prompt instructs a language model, which a lab does not ask. Omit it."
+                "prompt= is an instruction for a language model, and memlab calls none here. Omit it."
             )
         times = {} if timestamp is None else {"at": _read_time(timestamp, "timestamp")}
         own = dict(metadata or {})

@@ -266,7 +266,7 @@ def correct_evidence(
         applied += 1
     if not applied:
         raise DatasetError(
-            f"{path} corrects no question of {', '.join(index_by_name) or 'no conversation'}."
+            f"{path} has no correction for a question of {', '.join(index_by_name) or 'no conversation'}."
         )
     return tuple(
         replace(labelled, questions=tuple(corrected))

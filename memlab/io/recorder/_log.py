@@ -46,7 +46,7 @@ def open_log(path: str | Path, timeout: float = 30.0, *, read_only: bool = False
     if not _is_record(journal):
         journal.close()
         raise InputError(
-            f"{path} is a lab and no recorded log. Give another folder, or open it with memlab.open."
+            f"{path} is a lab, not a recorded log. Give another folder, or open it with memlab.open."
         )
     return journal
 

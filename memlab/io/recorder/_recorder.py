@@ -677,7 +677,7 @@ def record(
         )
     low, high = reward_range
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(f"reward_range is a pair (minimum, maximum), not {reward_range!r}.")
+        raise InputError(f"reward_range must be a pair (minimum, maximum), not {reward_range!r}.")
     settings = Settings(
         Path(log),
         limit,

@@ -146,7 +146,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
     nodes, groups = to_integers("row", rows), to_integers("label", labels)
     if nodes.ndim != 1 or nodes.shape != groups.shape:
         raise InputError(
-            f"{nodes.size} rows do not pair with {groups.size} labels. Pass one cluster label for each row."
+            f"There are {nodes.size} rows but {groups.size} labels. Pass one cluster label for each row."
         )
     order = np.argsort(nodes, kind="stable")
     nodes, groups = nodes[order], groups[order]
@@ -258,7 +258,7 @@ def communities(
     if keep is not None:
         if keep.shape != used.shape or keep.dtype != np.bool_:
             raise InputError(
-                f"A mask of edges has {len(edges)} flags, not {keep.dtype} {keep.shape}."
+                f"A mask of edges must have {len(edges)} flags, not {keep.dtype} {keep.shape}."
             )
         used &= keep
     graph = simple_graph(edges, used)

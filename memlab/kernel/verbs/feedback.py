@@ -228,7 +228,7 @@ def parse_judgements(
         isinstance(rows, str | Mapping) or not isinstance(rows, Iterable)
     ):
         raise InputError(
-            f"Feedback in batches is a list of rows or a Polars frame, not {type(rows).__name__}."
+            f"Feedback in batches must be a list of rows or a Polars frame, not {type(rows).__name__}."
         )
     try:
         records = list(rows.iter_rows(named=True) if isinstance(rows, pl.DataFrame) else rows)
@@ -312,5 +312,5 @@ def _parse_reward(value: object) -> float | None:
         or not isinstance(value, int | float)
         or not abs(value) < float("inf")
     ):
-        raise InputError(f"A reward is a finite number, not {value!r:.60}.")
+        raise InputError(f"A reward must be a finite number, not {value!r:.60}.")
     return float(value)

@@ -284,5 +284,5 @@ def _read_verdict(reply: str) -> str:
     words = {word.strip(".,:;!*\"'`") for word in _read_text(reply).lower().split()}
     accepts, refuses = "correct" in words, bool(words & {"wrong", "incorrect"})
     if accepts is refuses:
-        raise BadAnswer("The verdict is neither correct nor wrong.")
+        raise BadAnswer('The reply of the judge does not say either "correct" or "wrong".')
     return "correct" if accepts else "wrong"

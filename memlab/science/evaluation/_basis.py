@@ -163,7 +163,7 @@ def describe_basis(basis: Basis, treatment: str) -> list[tuple[str, str]]:
         ("probabilities of the draws", drawn or "nothing was drawn"),
         ("results of the live pack that were not shown", share(basis.displaced)),
         (
-            "recall lost among the first results",
+            "recall lost among the results",
             "no rewards" if basis.recall_cost is None else f"{basis.recall_cost:+.3f}",
         ),
         ("reward of an item", f"{low:g} to {high:g}"),

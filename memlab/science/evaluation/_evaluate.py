@@ -215,7 +215,7 @@ def evaluate(
             sums = partial(slates, policies, **options)
         elif isinstance(slates, pl.LazyFrame):
             raise InputError(
-                "executor= sums one file in each task, and a lazy frame has none. Pass the path of a folder of Parquet "
+                "executor= runs one task per file, and a lazy frame has no files. Pass the path of a folder of Parquet "
                 "files."
             )
         else:
@@ -229,7 +229,7 @@ def evaluate(
         )
     if metric is not None and labels is None:
         raise InputError(
-            "metric= ranks policies by labels, and there are none. Pass labels=, or omit metric=."
+            "metric= ranks policies by labels, and no labels were passed. Pass labels=, or omit metric=."
         )
     slates = slates if isinstance(slates, Slates) else slates.slates()
     labels = frame_of_labels(labels, slates)

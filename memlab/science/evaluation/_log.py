@@ -127,7 +127,7 @@ def closed(decisions: pl.DataFrame, feedback: pl.DataFrame, horizon: int) -> pl.
     is_closed = decisions.select(micros + horizon <= last).to_series()
     if not is_closed.any():
         raise InputError(
-            "No recall's window has closed: the log is shorter than the horizon. Use a shorter horizon, or wait."
+            "No recall's time for feedback is over: the log is shorter than the horizon. Use a shorter horizon, or wait."
         )
     return is_closed
 

@@ -351,7 +351,7 @@ def tune(
         )
     if log.clusters < 2:
         raise InputError(
-            "The log is one cluster, so there is nothing to hold out. Name its clusters (project, user ...)."
+            "The whole log is one cluster, so no part can be held out. Name its clusters (project, user ...)."
         )
     features = select_features(log, prepared.features, schema)
     # Labels and the order of shown items need no propensity weights, so they have no gates.

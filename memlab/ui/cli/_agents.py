@@ -169,7 +169,7 @@ def attribute(lab: memlab.Lab, decision: int, answer: Any, reply: Any) -> Report
 
 @command(agent, read)
 @click.option("--since", metavar="WHEN", help="Only contexts since this time, such as 2026-07-01.")
-@click.option("--report", type=LocalPath(), help="Also write a page to this file.")
+@click.option("--report", type=LocalPath(), help="Also write an HTML page to this file.")
 def metrics(lab: memlab.Lab, since: str | None, report: Path | None) -> Report:
     """Show how many injected context tokens from LAB were used and how many were saved.
 
@@ -239,7 +239,9 @@ def scan(lab: memlab.Lab, folder: Path, project: str | None, as_json: bool) -> R
 
 
 # Options of several commands.
-_PROJECT = click.option("--project", help="Project, if LAB has maps of several.")
+_PROJECT = click.option(
+    "--project", help="Project of the map, if LAB has maps of several projects."
+)
 
 
 @command(agent, write_if("accept"))

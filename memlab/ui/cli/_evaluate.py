@@ -413,7 +413,7 @@ _SHA256 = click.option("--sha256", default="", help="Expected SHA-256 of the dat
     type=(str, _PATH),
     multiple=True,
     metavar="NAME FILE",
-    help="Additional labels, and their name in the report.",
+    help="Additional labels: a name for the report, and their file.",
 )
 @click.option(
     "--download", is_flag=True, help="Download the original file to PATH and check its hash."
@@ -528,7 +528,9 @@ def bench_own(lab: Path, labels: Path, as_json: bool, **options: Any) -> Report:
 def _add_forecast_options(function: Callable[..., Report]) -> Callable[..., Report]:
     """Add the options for retention benchmarks to a command."""
     fit = click.option(
-        "--fit", multiple=True, help="A pack whose parameters are fitted too; may be repeated."
+        "--fit",
+        multiple=True,
+        help="Pack that is also scored with fitted parameters; may be repeated.",
     )
     splits = click.option(
         "--splits",
@@ -572,7 +574,7 @@ def reviews(path: Path, sha256: str, as_json: bool, **options: Any) -> Report:
     type=click.FloatRange(0.01, 3650),
     default=7.0,
     show_default=True,
-    help="Horizon of a forecast in days.",
+    help="Number of days that each forecast covers.",
 )
 @_add_forecast_options
 def wanted(lab: memlab.Lab, as_json: bool, **options: Any) -> Report:

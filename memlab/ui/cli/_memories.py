@@ -199,7 +199,9 @@ def recall(
     },
 )
 @click.argument("task", type=Text())
-@click.option("--file", "files", multiple=True, help="A file of the task; may be repeated.")
+@click.option(
+    "--file", "files", multiple=True, help="File that the task is about; may be repeated."
+)
 @click.option(
     "--format",
     "form",
@@ -317,7 +319,7 @@ def _list_newest(
     "sets",
     multiple=True,
     metavar="FIELD=VALUE",
-    help="Any field; VALUE is JSON or a word. May be repeated.",
+    help="Set any field of the memory; VALUE is JSON or a word. May be repeated.",
 )
 def edit(
     lab: memlab.Lab, memory: int, text: str | None, tags: tuple[str, ...], sets: tuple[str, ...]
@@ -358,7 +360,7 @@ def edit(
     "--reason",
     type=Text(),
     default="",
-    help="Reason; required to deprecate.",
+    help="Reason for the change; required to deprecate.",
 )
 @click.option("--source", type=Word(SOURCES), help="Quarantine memories from this kind of source.")
 @click.option("--session", help="Quarantine memories from this session.")
@@ -366,7 +368,9 @@ def edit(
 @click.option("--since", help="Quarantine memories written since this time, such as 2026-11-01.")
 @click.option("--dry-run", is_flag=True, help="Show what a quarantine would do, and write nothing.")
 @click.option(
-    "--replay", type=int, help="Number of recalls that a quarantine repeats. Default: 100."
+    "--replay",
+    type=int,
+    help="Number of past recalls that are repeated to show a quarantine's effect. Default: 100.",
 )
 def forget(
     lab: memlab.Lab, memories: tuple[int, ...], how: Any, as_json: bool, **arguments: Any
@@ -406,12 +410,12 @@ def forget(
 
 @command(main, write)
 @MEMORIES
-@click.option("--project", help="All deleted memories of this project.")
+@click.option("--project", help="Restore all deleted memories of this project.")
 @click.option(
     "--quarantine",
     type=int,
     metavar="EVENT",
-    help="All memories of the quarantine with this event.",
+    help="Restore all memories of the quarantine with this event number.",
 )
 def restore(lab: memlab.Lab, memories: tuple[int, ...], **options: Any) -> Report:
     """Restore MEMORIES that were forgotten, deprecated, deleted or summarised.

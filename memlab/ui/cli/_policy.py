@@ -280,7 +280,7 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
 @command(policy)
 @FILE
 @_SLOT
-@click.option("--field", help="Field of a record to explain. Default: all.")
+@click.option("--field", help="Field to explain, if the policy returns a record. Default: all.")
 @click.option(
     "--values", multiple=True, help="Values as a JSON object, or name=value; may be repeated."
 )
@@ -336,7 +336,9 @@ def explain(
 @command(policy)
 @LAB
 @click.argument("policies", nargs=-1)
-@click.option("--questions", type=LocalPath(), help="File of questions. Default: those of the lab.")
+@click.option(
+    "--questions", type=LocalPath(), help="File of questions. Default: the lab's own questions."
+)
 @click.option("--metric", "metrics", multiple=True, help="Metric such as ndcg@10; may be repeated.")
 def score(
     lab: Path, policies: tuple[str, ...], questions: Path | None, metrics: tuple[str, ...]

@@ -52,7 +52,10 @@ def demo(output: Path, full: bool, as_json: bool) -> Report:
 @command(main, name="try")
 @click.argument("file", required=False, type=LocalPath())
 @click.option(
-    "--lab", "path", type=LocalPath(), help="Directory of the lab for FILE. Default: in memory."
+    "--lab",
+    "path",
+    type=LocalPath(),
+    help="Directory that stores the lab with your data. Default: in memory.",
 )
 @click.option(
     "--port",

@@ -263,7 +263,7 @@ def backup(lab: memlab.Lab, **options: Any) -> Report:
     type=click.Choice(["jsonl", "parquet", "markdown", "sexp"]),
     help="Format. Default: by the suffix of PATH.",
 )
-@click.option("--no-policies", is_flag=True, help="Omit the pack and its history.")
+@click.option("--no-policies", is_flag=True, help="Leave the pack and its history out.")
 def export(
     lab: memlab.Lab,
     path: Path,
@@ -292,7 +292,7 @@ def export(
 @command(upkeep, keep)
 @click.argument("folder", type=LocalPath())
 @click.option(
-    "--every", type=click.FloatRange(min=0, min_open=True), help="Update every so many seconds."
+    "--every", type=click.FloatRange(min=0, min_open=True), help="Seconds between two updates."
 )
 def mirror(lab: memlab.Lab, folder: Path, every: float | None, as_json: bool) -> None:
     """Write each memory of LAB as a Markdown file in FOLDER.

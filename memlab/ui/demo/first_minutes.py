@@ -149,7 +149,7 @@ class FirstMinutes(Overview):
         """Read a file that was dropped onto the page."""
         own = Path(name).name
         if own in ("", ".", "..") or "\0" in own:
-            raise InputError(f"{name!r} is no name of a file. Type its path instead.")
+            raise InputError(f"{name!r} is not a valid file name. Type its path instead.")
         try:
             data = base64.b64decode(content, validate=True)
         except binascii.Error:

@@ -370,7 +370,7 @@ def forecasts_from(
         packs = [pack, tuned_pack(pack, params)] if params else [pack]
         there = [id for id in ids if id <= past.io.store.state.rows]
         if not there:
-            raise InputError("There were no memories yet. Choose a later event.")
+            raise InputError("The lab had no memories at this event. Choose a later event.")
         drawn = [id for id in chosen if id in there] or there[
             :: max(1, len(there) // _MOST_CURVES)
         ][:_MOST_CURVES]

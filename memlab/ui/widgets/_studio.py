@@ -211,7 +211,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
     def answer_explain(self, memory: int) -> dict[str, Any]:
         """Explain the draft's score of one candidate."""
         if not self.chosen < len(self.questions):
-            raise InputError("No query is chosen.")
+            raise InputError("No query is selected. Select one first.")
         pack = self.lab.policies.pack.with_policy(self.slot, self.policy)
         return explained(self._ranks.hits(self.questions[self.chosen], pack).explain(memory))
 
@@ -236,7 +236,9 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
         pack = self.lab.policies.pack
         text = rebased_text(pack.policies[self.slot], pack)
         if text is None:
-            raise InputError("The (inherited) of the active version is that of the pack already.")
+            raise InputError(
+                "In the active version, (inherited) is already the current policy of the pack."
+            )
         follows = self.policy == pack.policies[self.slot]
         reason = reason.strip() or f"rebased on {pack.name}"
         answer = self._install(text, self.lab.policies.check(self.slot, text), reason, sure=sure)
