@@ -18,7 +18,7 @@ __all__ = ["copy_for_workers"]
 
 @contextmanager
 def copy_for_workers(lab: Any) -> Iterator[Callable[[], Any]]:
-    """Copy a lab to a temporary folder, and yield a function that opens the copy for reading.
+    """Copy a lab to a temporary folder, and yield a function that opens the copy.
 
     The function can be pickled, and all workers see the lab as it was at one moment. Raises
     InputError for an encrypted lab and for a lab of the past.

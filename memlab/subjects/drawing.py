@@ -122,7 +122,7 @@ STYLE: dict[Any, Any] = {
 
 
 def _style(settings: Mapping[Any, Any] = MappingProxyType({})) -> AbstractContextManager[None]:
-    """Return a context in which matplotlib has the settings of memlab."""
+    """Return a context manager that applies memlab's matplotlib settings."""
     with require_extra("plots", "A figure"):
         from matplotlib import rc_context
 
@@ -148,7 +148,7 @@ def draw_panels(
     axes: Sequence[Axes] | None = None,
     **layout: Any,
 ) -> Figure:
-    """Draw on ``count`` given or new axes, and return the figure.
+    """Draw on ``count`` axes, new or given, and return their figure.
 
     ``shape`` is the number of rows and columns of a new figure, ``layout`` the arguments of its
     ``subplots``; sizes are inches. Raises InputError for another number of axes, and for axes of
@@ -181,7 +181,7 @@ def _new_figure(**options: Any) -> Figure:
 
 @cache  # one class for the process: notebooks compare types
 def _figure_class() -> type[Figure]:
-    """Return a class of figures that displays itself as PNG, on the background of the notebook."""
+    """Return a figure class that displays itself in a notebook as PNG."""
     from matplotlib.figure import Figure  # the import takes 0.3 s
 
     class Picture(Figure):
@@ -194,7 +194,7 @@ def _figure_class() -> type[Figure]:
 
 
 def _get_figure(axes: Axes) -> Figure:
-    """Return the figure of some axes."""
+    """Return the figure to which matplotlib axes belong."""
     figure: Figure | None = axes.get_figure(root=True)
     assert figure is not None
     return figure
@@ -203,7 +203,7 @@ def _get_figure(axes: Axes) -> Figure:
 def add_legend(
     panels: Sequence[Axes], *, alone: bool, ncols: int, title: str | None = None, **options: Any
 ) -> None:
-    """Add one legend below all panels, or in the first panel if ``alone`` is true.
+    """Add one legend below all panels, or inside the first panel if ``alone`` is true.
 
     ``alone`` is for axes of the caller, whose figure may have a legend.
     """
@@ -317,7 +317,7 @@ def render_page(template: Path, filters: Mapping[str, Callable[..., Any]], **val
 
 
 def render_latex(table: Table, caption: str) -> str:
-    """Return a table as LaTeX with the rules of booktabs; columns of empty cells are left out.
+    """Return a table as LaTeX with booktabs rules, without columns of empty cells.
 
     Every character of the cells and of the caption is escaped.
     """
@@ -350,7 +350,7 @@ def render_latex(table: Table, caption: str) -> str:
 
 
 def _escape_latex(text: object) -> str:
-    """Return a text in which no character is a command of LaTeX, and minus signs are those of numbers."""
+    """Return a text with LaTeX commands escaped and minus signs typeset."""
     plain = "".join(_LATEX.get(character, character) for character in printable(str(text)))
     return re.sub(r"(?<![\w.-])-(?=\.?\d)", "$-$", plain)
 

@@ -79,7 +79,7 @@ class FactTimes(Projection):
         self.gaps: dict[int, list[tuple[int, int]]] = {}
 
     def fold(self, event: Event) -> None:
-        """Apply an event: replace the instants and gaps of its facts."""
+        """Apply an event: replace the instants and gaps of the facts in it."""
         for id, instants, gaps in event.body.get("fact_times", ()):
             self.told[id] = list(instants)
             self.gaps[id] = [(start, stop) for start, stop in gaps]
@@ -98,7 +98,7 @@ class FactTimes(Projection):
 
 
 def get_fact_times(state: State) -> FactTimes:
-    """Return the register of facts that were stated again."""
+    """Return the register of the times at which facts were stated again."""
     return state.projection(FactTimes)
 
 
@@ -117,7 +117,7 @@ def split_validity(start: int, stop: int, gaps: list[tuple[int, int]]) -> list[t
 
 
 def phrase_fact(predicate: str, value: str) -> tuple[bool, str]:
-    """Return whether a predicate is a verb, and predicate and value as a phrase.
+    """Return a fact's predicate and value as a phrase, and whether the predicate is a verb.
 
     The words of the predicate precede the value. The text after a colon is a qualifier, which
     follows the value in brackets.
@@ -143,7 +143,7 @@ def fact_text(subject: str, predicate: str, value: str) -> str:
 
 
 def _is_verb(words: Sequence[str]) -> bool:
-    """Return whether words form a verb ("born in") and not a noun ("address")."""
+    """Return whether words form a verb ("born in") rather than a noun ("address")."""
     first, last = words[0].lower(), words[-1].lower()
     if first in ("is", "was", "has") or tuple(words[:2]) in (
         ("no", "longer"),
@@ -161,7 +161,7 @@ def _is_verb(words: Sequence[str]) -> bool:
 
 
 def find_facts(state: State, *, subject: str | None = None) -> Rows:
-    """Return the ascending rows of all facts, or of the facts about a subject."""
+    """Return the rows of all facts or of the facts about a subject, ascending."""
     subjects, predicates = state.names["subject"].codes, state.names["predicate"].codes
     mask = predicates >= 0
     mask &= subjects >= 0 if subject is None else subjects == state.names["subject"].code(subject)
@@ -189,7 +189,7 @@ def are_valid_at(state: State, rows: Rows, at: int) -> Flags:
 
 
 def read_validity(state: State, rows: Rows) -> tuple[Rows, Rows]:
-    """Return start and end of each fact's validity; ``NEVER`` as end means still valid."""
+    """Return the start and end of each fact's validity; the end ``NEVER`` means still valid."""
     numbers = state.numbers
     start, stop = (np.array(numbers[name].values[rows]) for name in ("valid_from", "valid_until"))
     start = np.where(start == NEVER, numbers["created"].values[rows], start)
@@ -200,7 +200,7 @@ def read_validity(state: State, rows: Rows) -> tuple[Rows, Rows]:
 
 
 def compute_relevance(state: State, pack: Pack, rows: Rows, now: int) -> NDArray[np.float64]:
-    """Return the ``recall-score`` of memories at full activation.
+    """Return each memory's ``recall-score`` at full activation.
 
     All values are NaN if the policy reads features of a query.
     """
@@ -251,7 +251,7 @@ def build_facts_frame(state: State, pack: Pack, rows: Rows, now: int) -> pl.Data
 
 
 def retract(state: State, row: int, now: int, reason: str | None) -> Change:
-    """Return the change that retracts a fact; raise InputError for other memories."""
+    """Return the change that retracts a fact, or raise InputError if it is not a fact."""
     names = state.names
     if names["subject"].value_at(row) is None or names["predicate"].value_at(row) is None:
         raise InputError(

@@ -84,12 +84,12 @@ class Identity:
         return self.role != "reader"
 
     def check_writes(self) -> None:
-        """Raise NotPermitted for a reader."""
+        """Raise NotPermitted if the role is reader."""
         if not self.writes:
             raise NotPermitted(f"{self._label} is a reader: only a member or an owner writes.")
 
     def check_project(self, project: str | None) -> str | None:
-        """Return the project of a call; raise NotPermitted for a foreign project."""
+        """Return the project of a call, or raise NotPermitted for another project."""
         if self.project is None or project in (None, self.project):
             return self.project or project
         raise NotPermitted(
@@ -98,7 +98,7 @@ class Identity:
         )
 
     def row(self, pack: Pack, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of a memory that this identity writes.
+        """Return the fields of a memory, with the identity as its writer.
 
         The memory gets its creator, project and session, and an agent as its source. Facts are
         visible to all agents: memories about the user (personal, preference, goal, trait), of the
@@ -132,7 +132,7 @@ class Identity:
                 self._check_own("agents", None if agents is None else list(agents), [self.name])
 
     def check_sees(self, state: State, rows: Iterable[int]) -> None:
-        """Raise UnknownName for memories that are hidden or of another project."""
+        """Raise UnknownName if a memory is hidden or belongs to another project."""
         hidden = None if self.name is None else hidden_rows(state, self.name)
         for row in rows:
             project = state.names["project"].value_at(row)
@@ -141,7 +141,7 @@ class Identity:
                 raise UnknownName("memory", row + 1)
 
     def check_changes(self, state: State, rows: Iterable[int]) -> None:
-        """Raise NotPermitted for memories of others, unless the role is owner.
+        """Raise NotPermitted if a memory belongs to another identity, unless the role is owner.
 
         Raises UnknownName for memories that the identity does not see.
         """
@@ -165,7 +165,7 @@ class Identity:
                 )
 
     def _check_own(self, field: str, value: Any, own: Any) -> None:
-        """Raise NotPermitted if a field names another writer."""
+        """Raise NotPermitted if a field names a writer other than this identity."""
         if value is not None and value != own:
             raise NotPermitted(
                 f"{self._label} writes as itself, not as {value!r}: leave {field}= out."
@@ -173,7 +173,7 @@ class Identity:
 
     @property
     def _label(self) -> str:
-        """The name of the identity in messages."""
+        """The name by which messages refer to the identity."""
         return printable(self.name or "This connection")
 
 

@@ -89,7 +89,7 @@ __all__ = ["ACCESSORS", "Lab"]
 
 
 def _check_memories(value: Any) -> Any:
-    """Return a list of memories as it is, and a `Misfit` for any other value."""
+    """Return a list of memories unchanged, or a `Misfit` for any other value."""
     # Other iterables are judgements, which are checked one by one, because they may be endless.
     if isinstance(value, list) and all(isinstance(item, Memory | Hit | int) for item in value):
         return value
@@ -195,7 +195,7 @@ class Lab(Displayed):
             raise
 
     def _compose(self, store: Store, seed: int) -> None:
-        """Build the lab's verbs on ``store`` and wake the background workers with work."""
+        """Build the lab's verbs on ``store``, and start the background workers that have work."""
         core = self._core = Core(store, seed)
         self._questions, self._judgements = Questions(core), Judgements(core)
         self._remembering = Remembering(core, partial(_wake_linker, weakref.ref(self)))
@@ -235,12 +235,12 @@ class Lab(Displayed):
         return component
 
     def _verbs(self, core: Core, component: Callable[[str], Any]) -> Verbs:
-        """Return the verbs of the kernel, from which components are constructed."""
+        """Return the kernel's verbs, from which components are built."""
         verbs = self._questions, self._judgements, self._remembering, self._corrections
         return Verbs(core, *verbs, component)
 
     def _watched(self, name: str, component: Any) -> Any:
-        """Return a component, whose verbs are reported to listeners (``on``)."""
+        """Return a component after connecting its verbs to the listeners of ``on``."""
         return component if self._listeners is None else self._listeners.watch(name, component)
 
     # -- subjects ---------------------------------------------------------------------------------------------
@@ -252,12 +252,12 @@ class Lab(Displayed):
 
     @property
     def features(self) -> LabFeatures:
-        """The accessor for features: define one from an expression or a function."""
+        """The accessor for features, which are defined by expressions or functions."""
         return LabFeatures()
 
     @property
     def facts(self) -> LabFacts:
-        """The accessor for facts as rows and as text, and for their entities."""
+        """The accessor for facts as rows, facts as text, and entities."""
         return self._component("facts")
 
     @property
@@ -284,7 +284,7 @@ class Lab(Displayed):
         session: str | None = None,
         role: str = "member",
     ) -> Agent:
-        """Return an agent, whose calls are made in its own name.
+        """Return an agent, which reads and writes memories in its own name.
 
         This is the one way to name the agent of a call. The agent is the creator of its memories, the
         viewer of its recalls and the source of its feedback. ``lab.agents(name)`` is the same.
@@ -332,7 +332,7 @@ class Lab(Displayed):
 
     @property
     def _owned_core(self) -> Core:
-        """The core of the lab for accessors, which keeps the lab alive.
+        """The core that accessors use; it holds a reference to the lab.
 
         The lab does not hold its accessors, so no reference cycle delays its release.
         """
@@ -799,7 +799,7 @@ class Lab(Displayed):
         at: When | None = None,
         decision: Annotated[int, Within(1, 1 << 62)] | None = None,
     ) -> Feedback | tuple[Feedback, ...]:
-        """Record feedback on one retrieved memory or on several.
+        """Record feedback on one or several retrieved memories.
 
         The active pack's policy ``reinforce`` decides how an outcome changes the memory. Memories
         that succeeded in the same recall get edges to one another, or stronger ones, by the setting
@@ -875,7 +875,7 @@ class Lab(Displayed):
         return self._with_notice((logged,))[0]
 
     def _with_notice(self, logged: tuple[Feedback, ...]) -> tuple[Feedback, ...]:
-        """Add a notice to the last feedback if the active policy has become worse."""
+        """Add a notice to the last feedback if the active policy's results became worse."""
         notice = self._component("falls").after_feedback() if logged else None
         return logged if notice is None else (*logged[:-1], replace(logged[-1], notice=notice))
 
@@ -889,7 +889,7 @@ class Lab(Displayed):
     def edit(
         self, memory: MemoryLike | pl.DataFrame, *, text: str | None = None, **fields: Any
     ) -> Edited | Edits:
-        """Correct a memory, or store the changed values of a frame.
+        """Correct a memory, or store changed values from a frame.
 
         Most fields are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or
         ``ref`` makes a new memory, which has the other fields of the old one and supersedes it.
@@ -1212,7 +1212,7 @@ class Lab(Displayed):
     @property
     @checked
     def memories(self) -> pl.DataFrame:
-        """Every memory as a row, ordered by id, whatever its status.
+        """Every memory as a row, whatever its status, ordered by id.
 
         The frame is a copy. Columns: docs/reference/memories.md#columns-of-labmemories.
         """
@@ -1269,7 +1269,7 @@ class Lab(Displayed):
         viewer: str | None = None,
         progress: bool = True,
     ) -> Self:
-        """Return the lab as of a past time or event, as seen by a viewer, or both.
+        """Return the lab as of a past time or event, or as seen by a viewer, or both.
 
         The result can be read and queried, but not written. Nothing is logged in it, and it is
         closed together with this lab.
@@ -1324,7 +1324,7 @@ class Lab(Displayed):
         return self if store is self._core.store else self._open_on(store)
 
     def _open_on(self, store: Store) -> Self:
-        """Return a lab on another store, for reading and queries."""
+        """Return a lab on another store, whose memories can be read and recalled."""
         lab = type(self).__new__(type(self))
         lab._compose(store, self._core.seed)
         return lab
@@ -1419,7 +1419,7 @@ class Lab(Displayed):
         rate: Annotated[float, Within(0.01, 1)] = 1.0,
         reason: str = "",
     ) -> Challenge:
-        """Compare a pack with the active one in every logged recall from the next on.
+        """Compare a pack with the active pack in every logged recall from now on.
 
         See ``lab.policies.challenge`` for the designs, and ``lab.verdict`` for the result.
 
@@ -1471,7 +1471,7 @@ class Lab(Displayed):
         level: float = 0.95,
         reward_range: tuple[float, float] | None = None,
     ) -> Verdicts:
-        """Compare each challenger with the active pack; valid at every interim analysis.
+        """Return the verdict on each challenger, valid at every interim analysis.
 
         See ``memlab.verdict`` for the statistics.
 
@@ -1535,7 +1535,7 @@ class Lab(Displayed):
         metrics: str | Sequence[str] = ("ndcg@10", "hit@5", "recall@10", "mrr"),
         executor: Workers = None,
     ) -> Scores:
-        """Score policies on labelled questions, next to the active pack, without logging.
+        """Score policies and the active pack on labelled questions, without logging.
 
         Parameters
         ----------
@@ -1624,7 +1624,7 @@ class Lab(Displayed):
 
 
 def _list_unjudged(memories: Any) -> list[MemoryLike]:
-    """Return the memories of a list or frame; raise InputError if it contains judgements."""
+    """Return the memories of a list or frame; raise InputError for judgements."""
     judged = {"outcome", "rating", "reward"}.intersection(getattr(memories, "columns", ()))
     listed = listed_memories(memories)
     if judged or any(isinstance(memory, Mapping) for memory in listed):
@@ -1635,14 +1635,14 @@ def _list_unjudged(memories: Any) -> list[MemoryLike]:
 
 
 def _wake_linker(lab: weakref.ref[Lab]) -> None:
-    """Wake the worker that links memories in the background, if the lab still exists."""
+    """Start the worker that links memories, if the lab still exists."""
     target = lab()
     if target is not None:
         target._component("linker").wake()
 
 
 def _refuse_component(name: str) -> Any:
-    """Raise LookupError for a component whose reference would keep the lab in memory."""
+    """Raise LookupError, because a long-lived component may not refer to its lab."""
     raise LookupError(
         f"A long-lived component of a lab cannot use {name}: the reference would keep the lab in memory. "
         "Pass the needed data as arguments."
@@ -1680,7 +1680,7 @@ RENAMED: dict[str, str | tuple[str, Callable[[Lab], Any]]] = {
 
 
 def _find_refusal(accessor: Accessor) -> str | None:
-    """Return why an extension's accessor is refused, or None if it is accepted."""
+    """Return the reason against an extension's accessor, or None if it is valid."""
     if not accessor.name.isidentifier() or accessor.name.startswith("_"):
         return f"The accessor {accessor.name!r} is not a valid attribute name."
     return (

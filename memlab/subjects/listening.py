@@ -96,7 +96,7 @@ class Listener:
         self.verb, self._call, self._listeners, self.errors = verb, call, listeners, 0
 
     def __call__(self, call: VerbCall) -> None:
-        """Call the function; its errors are logged, and the first is a warning."""
+        """Call the function; log an error, and raise a warning for the first error only."""
         try:
             self._call(call)
         except Exception as error:  # noqa: BLE001 - the verb has already done its work
@@ -111,7 +111,7 @@ class Listener:
                     )
 
     def remove(self) -> None:
-        """Stop calling the function. Removing twice has no effect.
+        """Stop calling the function; a second call has no effect.
 
         Examples
         --------
@@ -145,7 +145,7 @@ class Listeners:
         self._thread = threading.local()
 
     def add(self, verb: str, call: Callable[[VerbCall], object]) -> Listener:
-        """Register a function for a verb, or for "*"; the caller then watches the lab's objects."""
+        """Register a function that is called after a verb, or after every verb for "*"."""
         if verb != "*" and verb not in VERBS:
             raise UnknownName("verb", verb, [*VERBS, "*"])
         if not callable(call) or inspect.iscoroutinefunction(call):
@@ -158,7 +158,7 @@ class Listeners:
         return listener
 
     def remove(self, listener: Listener) -> None:
-        """Remove a listener; after the last one, every watched object gets its methods back."""
+        """Remove a listener; the last removal restores the methods of watched objects."""
         self._by_verb[listener.verb] = tuple(
             other for other in self._by_verb[listener.verb] if other is not listener
         )
@@ -169,7 +169,7 @@ class Listeners:
             self._watched.clear()
 
     def watch(self, name: str, target: Any) -> Any:
-        """Report the verbs of a component, if there are listeners; return the component."""
+        """Return a component, whose verbs are reported if there are listeners."""
         methods = _METHODS.get(name)
         if methods and any(self._by_verb.values()) and target not in self._watched:
             self._watched[target] = methods
@@ -183,7 +183,7 @@ class Listeners:
     def _report(
         self, function: Callable[..., Any], owner: Callable[[], Any], verb: str
     ) -> Callable[..., Any]:
-        """Return a method that calls the listeners after the method of the class."""
+        """Return a replacement of a verb, which also calls the verb's listeners."""
         signature = inspect.signature(function)
 
         def name_arguments(args: Any, keywords: Any) -> dict[str, Any]:

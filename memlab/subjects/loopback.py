@@ -53,7 +53,7 @@ def max_connections() -> int:
 
 
 def open_socket(port: int, host: str = HOST) -> socket.socket:
-    """Return a socket that listens on a port; port 0 selects a free one.
+    """Return a socket that listens on a port; port 0 selects a free port.
 
     Raises InputError for a port in use or reserved, and for an address that is not local.
     """
@@ -78,7 +78,7 @@ def open_socket(port: int, host: str = HOST) -> socket.socket:
 
 
 def own_host_names(port: int, host: str = HOST) -> set[str]:
-    """Return the accepted values of the ``Host`` header of a request.
+    """Return the values that are accepted in a request's ``Host`` header.
 
     Other names are refused, because an attacker may let a host name resolve to this machine.
     """
@@ -91,5 +91,5 @@ def new_token() -> str:
 
 
 def is_same_token(received: str, token: str) -> bool:
-    """Return whether two tokens are equal, in constant time."""
+    """Return whether two tokens are equal, compared in constant time."""
     return hmac.compare_digest(received.encode("utf-8", "replace"), token.encode())

@@ -20,7 +20,7 @@ __all__ = ["make_repairer", "repair_names"]
 
 
 def make_repairer() -> Callable[[Event], dict[str, Any] | None]:
-    """Return a function that repairs the events of one journal, called in order.
+    """Return a function that repairs the events of one journal, if called in their order.
 
     It applies ``repair_names`` and ``fill_gap``.
     """
@@ -38,7 +38,7 @@ def make_repairer() -> Callable[[Event], dict[str, Any] | None]:
 
 
 def fill_gap(event: Event, following: int) -> dict[str, Any] | None:
-    """Return an event's body with rows for skipped ids, or None if there is no gap.
+    """Return an event's body with rows for skipped ids, or None if no id was skipped.
 
     After an interrupted write an earlier version assigned the id 27 where 24 was next. The three
     missing memories become rows without content and with the status "purged".
@@ -61,7 +61,7 @@ def fill_gap(event: Event, following: int) -> dict[str, Any] | None:
 
 
 def repair_names(event: Event) -> dict[str, Any] | None:
-    """Return an event's body with missing names filled in, or None if none is missing.
+    """Return an event's body with missing names filled in, or None if no name is missing.
 
     >>> repair_names(Event(9, 0, "entity", {"name": "", "type": "person", "aliases": ["", "Della"]}))
     {'name': 'Della', 'type': 'person', 'aliases': []}
@@ -85,7 +85,7 @@ def repair_names(event: Event) -> dict[str, Any] | None:
 
 
 def _repair_declared(event: Event, body: dict[str, Any]) -> dict[str, Any]:
-    """Return repaired values of the fields in which a user named entities."""
+    """Return an event's body with the entity names in its declared fields repaired."""
     if "aliases" in body:
         body["aliases"] = [name for name in body["aliases"] if _is_name(name)]
     for number, field in enumerate(_declared_fields(event, body)):
@@ -99,19 +99,19 @@ def _repair_declared(event: Event, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _declared_fields(event: Event, body: dict[str, Any]) -> list[str]:
-    """Return the fields of an event that hold the name of an entity."""
+    """Return the fields of an event that contain an entity's name."""
     return [
         name for name in declared_names(event.kind, "entity") if name in body and name != "aliases"
     ]
 
 
 def _name_or_placeholder(name: str, event: Event, number: int) -> str:
-    """Return a name, or a placeholder for an invalid one."""
+    """Return a valid name unchanged, or a placeholder for an invalid name."""
     return name if _is_name(name) else f"{PLACEHOLDER}{event.seq}-0{number}]"
 
 
 def _repair_entities(dumped: dict[str, Any], event: Event) -> dict[str, Any]:
-    """Replace invalid names in a dumped register of entities by placeholders."""
+    """Replace invalid entity names in a dumped register with placeholders."""
     entries = [
         [_name_or_placeholder(name, event, number), *rest]
         for number, (name, *rest) in enumerate(dumped["entries"])
@@ -124,7 +124,7 @@ def _repair_entities(dumped: dict[str, Any], event: Event) -> dict[str, Any]:
 
 
 def _repair_centroids(dumped: dict[str, Any], event: Event) -> dict[str, Any]:
-    """Replace invalid names in a dumped register of clusters by placeholders."""
+    """Replace invalid cluster names in a dumped register with placeholders."""
     return {
         **dumped,
         "clusters": [
@@ -135,7 +135,7 @@ def _repair_centroids(dumped: dict[str, Any], event: Event) -> dict[str, Any]:
 
 
 def _return_unchanged(dumped: Any, event: Event) -> Any:
-    """Return a dumped register unchanged."""
+    """Return a dumped register unchanged, because its names need no repair."""
     return dumped
 
 
@@ -147,7 +147,7 @@ _REPAIRS: dict[str, Callable[[Any, Event], Any]] = {
 
 
 def _find_name_in_event(event: Event, field: str, body: dict[str, Any]) -> str | None:
-    """Return the name that other parts of an event have for an entity, or None.
+    """Return an entity's name from another part of the event, or None.
 
     For a declaration, this is the first alias, which is removed from ``body``. For a merge or a
     split, it is a name in the event's edges or changed columns.

@@ -31,7 +31,7 @@ class Api(NamedTuple):
 
 
 def _write_chat(instructions: str, text: str, schema: Fields | None) -> Fields:
-    """Return the fields of OpenAI's chat completions."""
+    """Return the request fields of OpenAI's Chat Completions API."""
     system = {"role": "system", "content": instructions}
     fields: Fields = {"messages": [system, {"role": "user", "content": text}]}
     if schema is not None:
@@ -41,7 +41,7 @@ def _write_chat(instructions: str, text: str, schema: Fields | None) -> Fields:
 
 
 def _write_responses(instructions: str, text: str, schema: Fields | None) -> Fields:
-    """Return the fields of OpenAI's Responses; the server is told to store nothing."""
+    """Return the request fields of OpenAI's Responses API, with storage turned off."""
     fields: Fields = {"instructions": instructions, "input": text, "store": False}
     if schema is not None:
         form = {"type": "json_schema", "name": "answer", "strict": True, "schema": schema}
@@ -50,7 +50,7 @@ def _write_responses(instructions: str, text: str, schema: Fields | None) -> Fie
 
 
 def _write_messages(instructions: str, text: str, schema: Fields | None) -> Fields:
-    """Return the fields of Anthropic's Messages."""
+    """Return the request fields of Anthropic's Messages API."""
     fields: Fields = {"system": instructions, "messages": [{"role": "user", "content": text}]}
     if schema is not None:
         fields["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
@@ -58,12 +58,12 @@ def _write_messages(instructions: str, text: str, schema: Fields | None) -> Fiel
 
 
 def _sign_bearer(key: str) -> dict[str, str]:
-    """Return the header of a bearer token."""
+    """Return the header that carries a key as a bearer token."""
     return {"Authorization": f"Bearer {key}"}
 
 
 def _sign_anthropic(key: str) -> dict[str, str]:
-    """Return the header in which Anthropic's API expects a key."""
+    """Return the header that carries a key for Anthropic's API."""
     return {"x-api-key": key}
 
 
@@ -78,7 +78,7 @@ _APIS = (
 
 
 def find_api(path: str) -> tuple[Api, str]:
-    """Return the API at the end of an address, and the address of its requests.
+    """Return the API whose path ends an address, and the path for requests.
 
     >>> find_api("/v1/messages")[1], find_api("/v1")[1]
     ('/v1/messages', '/v1/chat/completions')
@@ -101,7 +101,7 @@ _REFUSALS = {
 
 
 def find_refused(fields: Iterable[str], error: str) -> dict[str, str | None]:
-    """Return the fields that an error refuses, each with its new name, or None to leave it out.
+    """Return new names of the fields that an error refuses; None means to omit the field.
 
     >>> find_refused(["temperature", "model"], "`temperature` is deprecated for this model.")
     {'temperature': None}
@@ -159,7 +159,7 @@ class Answer(NamedTuple):
 
 
 def read_answer(body: bytes) -> Answer:
-    """Return the answer in the body of a reply; raise an error of msgspec if it has no such form.
+    """Return the answer in the body of a reply; raise an error of msgspec if it is malformed.
 
     >>> read_answer(b'{"content": [{"type": "text", "text": "Hi"}], "stop_reason": "max_tokens"}')
     Answer(text='Hi', is_cut_off=True, has_failed=False, tokens=None)
@@ -178,7 +178,7 @@ def read_answer(body: bytes) -> Answer:
 
 
 def _read_content(content: str | list[_Part | str] | None) -> str:
-    """Return the text of a content, without thoughts and calls."""
+    """Return the text in a message's content, without reasoning and tool calls."""
     if content is None or isinstance(content, str):
         return content or ""
     return "".join(
@@ -190,7 +190,7 @@ def _read_content(content: str | list[_Part | str] | None) -> str:
 
 
 def _count_used(usage: object) -> int | None:
-    """Return the tokens that a reply says it took, or None if it does not say."""
+    """Return the number of tokens that a reply reports, or None if it reports none."""
     if not isinstance(usage, Mapping):
         return None
     counts = [usage.get(name) for name in ("total_tokens", "input_tokens", "output_tokens")]

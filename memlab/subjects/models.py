@@ -129,7 +129,7 @@ def post(
 
 
 def _connect(url: SplitResult, seconds: float) -> socket.socket:
-    """Return a socket connected to the server; a TLS handshake follows later."""
+    """Return a socket connected to the server, before any TLS handshake."""
     assert url.hostname is not None
     secure = url.scheme == "https"
     plain = socket.create_connection(
@@ -150,7 +150,7 @@ def _exchange(
     headers: dict[str, str],
     max_bytes: int,
 ) -> Reply:
-    """Send a request over a connected socket and return the reply."""
+    """Send a request over a connected socket, and return the reply."""
     if isinstance(open_socket, ssl.SSLSocket):
         try:
             open_socket.do_handshake()
@@ -174,7 +174,7 @@ def _exchange(
 
 
 def _read_wait(response: HTTPResponse) -> float:
-    """Return the seconds that a server asks to wait, or 0 by default."""
+    """Return the seconds that a server asks a client to wait, or 0 if it does not ask."""
     try:
         return max(float(response.headers.get("Retry-After", "0")), 0.0)
     except ValueError:  # a date, which is too far away to wait for
@@ -188,7 +188,7 @@ T = TypeVar("T")
 
 
 def read_json_answer(content: str, type: type[T], asked_for: str) -> T:
-    """Decode a JSON answer; skip thoughts, words and a code fence around it, and trailing commas.
+    """Decode a JSON answer from a model, even with text around it and trailing commas.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ class Answers:
         return self._held.get(name)
 
     def keep(self, request: bytes, answer: str) -> None:
-        """Store an answer; raise LabError if the disk refuses it."""
+        """Store the answer to a request; raise LabError if it cannot be written."""
         name = _answer_file(request)
         self._held[name] = answer
         if self.folder is not None:
@@ -273,7 +273,7 @@ class Answers:
 
 
 def _answer_file(request: bytes) -> str:
-    """Return the name of the file for the answer to a request."""
+    """Return the name of the file that stores the answer to a request."""
     return f"{hashlib.blake2b(request, digest_size=16).hexdigest()}.answer"
 
 
@@ -491,7 +491,7 @@ class LanguageModel:
         return result
 
     def _fetch_answer(self, fields: Mapping[str, Any]) -> str:
-        """Request a new answer and return its text with secrets redacted."""
+        """Request a new answer, and return its text with secrets redacted."""
         request, reply = self._fetch_reply(fields)
         try:
             answer = read_answer(reply.body)
@@ -512,7 +512,7 @@ class LanguageModel:
         return screen(self._remove_key(answer.text)).text
 
     def _fetch_reply(self, fields: Mapping[str, Any]) -> tuple[bytes, Reply]:
-        """Return a request and its reply; retry without refused fields, and while it is busy."""
+        """Send a request, and return its final form and the reply; retry after refusals."""
         left = self._retries
         while True:  # each round leaves out another field, or uses one of the retries
             sent = {self._name_field(field): value for field, value in fields.items()}
@@ -541,14 +541,14 @@ class LanguageModel:
         return field if field in self._options else self._refused.get(field, field)
 
     def _leave_out(self, sent: Iterable[str | None], reply: Reply) -> bool:
-        """Remember which of memlab's fields a reply refuses; return whether there are any."""
+        """Record the fields that a reply refuses; return whether it refuses any."""
         own = [field for field in sent if field is not None and field not in self._options]
         refused = find_refused(own, reply.body.decode(errors="replace")[:_ERROR])
         self._refused |= refused
         return bool(refused)
 
     def _describe_refusal(self, reply: Reply) -> str:
-        """Return a short message without secrets for a reply that is an error."""
+        """Return a short message without secrets about an error reply."""
         detail: object = reply.body.decode(errors="replace")
         with suppress(
             msgspec.DecodeError, UnicodeDecodeError, RecursionError, LookupError, TypeError
@@ -563,7 +563,7 @@ class LanguageModel:
         return f"{self._post.netloc} answers {reply.status} for the model {self.name}: {detail}.{advice}"
 
     def _remove_key(self, text: str) -> str:
-        """Return a text with the bearer token redacted."""
+        """Return a text with the API key redacted."""
         return text if self._secret is None else text.replace(self._secret, "[REDACTED: key]")
 
     @contextmanager
@@ -585,7 +585,7 @@ class LanguageModel:
                 self._reserved -= tokens
 
     def _spend(self, *, calls: int = 0, tokens: int = 0, kept: int = 0) -> None:
-        """Add to the usage; raise OverBudget if a call is one too many."""
+        """Add a call or its tokens to the usage; raise OverBudget if no call is left."""
         with self._lock:
             used = self._usage
             if calls and self._max_calls is not None and used.calls >= self._max_calls:
@@ -606,18 +606,18 @@ class LanguageModel:
 
 
 def _estimate_tokens(data: bytes) -> int:
-    """Estimate the number of tokens in some bytes."""
+    """Return the estimated number of tokens in a request or reply."""
     return -(-len(data) // _BYTES_A_TOKEN)
 
 
 def _count_tokens(request: bytes, reply: bytes, counted: int | None) -> int:
-    """Return the tokens of a call: the server's count, but at least half of the estimate."""
+    """Return a call's tokens as counted by the server, but at least half of the estimate."""
     estimate = _estimate_tokens(request + reply)
     return estimate if counted is None else max(counted, estimate // 2)
 
 
 def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return request options as a dict; raise InputError for reserved or non-JSON ones."""
+    """Return request options as a dict; raise InputError if one is reserved or not JSON."""
     for name in ("messages", "model", "stream", "input", "instructions", "system"):
         if name in options:
             raise InputError(f"LanguageModel(options=...): {name} is set by memlab: leave it out.")
@@ -629,7 +629,7 @@ def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _encode_request(fields: Mapping[str, Any]) -> bytes:
-    """Return the JSON of a request, with sorted keys for the cache."""
+    """Return a request as JSON with sorted keys, so that equal requests share a cache entry."""
     whole = {name: value for name, value in fields.items() if value is not None}
     try:
         return msgspec.json.encode(whole, order="sorted")
@@ -649,7 +649,7 @@ def _check_name(name: str) -> str:
 
 
 def _parse_address(url: str) -> tuple[Api, SplitResult]:
-    """Return the API of an address and where it is; raise InputError if the URL is invalid."""
+    """Return an address and its API; raise InputError if the URL is invalid."""
     # Credentials, queries and fragments are refused, because the address appears in messages.
     try:
         parts = urlsplit(url)
@@ -678,7 +678,7 @@ def _parse_address(url: str) -> tuple[Api, SplitResult]:
 
 
 def _check_key(key: str, url: SplitResult) -> str:
-    """Return a key; raise InputError if it is invalid or would be sent unencrypted."""
+    """Return an API key; raise InputError if it is invalid or would be sent unencrypted."""
     if not key or not key.isascii() or not all(" " < character < "\x7f" for character in key):
         raise InputError("LanguageModel(key=...): a key is visible ASCII, without spaces.")
     if url.scheme != "https" and not is_loopback(url.hostname or ""):

@@ -31,7 +31,7 @@ def open_lab(
     create: bool = True,
     key: KeySource | None = None,
 ) -> Lab:
-    """Open the lab in a directory, or make a new one.
+    """Open the lab in a directory, or create a lab there.
 
     Without a path, the lab is in memory.
 
@@ -139,7 +139,7 @@ def load_lab(
     clock: Clock = system_clock,
     key: KeySource | None = None,
 ) -> Lab:
-    """Load a file, a folder, a frame or messages into a new lab in memory.
+    """Load a file, folder, frame or messages into a new lab in memory.
 
     ``lab.load`` adds to an existing lab. Loading the same source again adds nothing, and an interrupted
     load continues where it stopped.

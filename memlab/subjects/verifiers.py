@@ -63,7 +63,7 @@ Verifier = Callable[[Hits], "Verdict | Iterable[Memory | Hit | int]"]
 
 @checked
 def overlap(hits: Hits) -> Verdict:
-    """Accept the hits that contain enough words of the query.
+    """Accept the hits that contain a minimum share of the query's words.
 
     The setting ``verify-coverage`` is the share of the query's words that a hit must contain. Each
     word is weighted by its rarity among the candidates (the feature ``coverage``). Stems count,

@@ -97,10 +97,10 @@ class AsyncLab:
         """The accessor for packs and policies: choose, install, pin, compare, watch."""
     @property
     def features(self) -> AsyncLabFeatures:
-        """The accessor for features: define one from an expression or a function."""
+        """The accessor for features, which are defined by expressions or functions."""
     @property
     def facts(self) -> AsyncLabFacts:
-        """The accessor for facts as rows and as text, and for their entities."""
+        """The accessor for facts as rows, facts as text, and entities."""
     @property
     def graph(self) -> AsyncLabGraph:
         """The accessor for edges, activation, similar memories, clusters and statistics."""
@@ -118,7 +118,7 @@ class AsyncLab:
         session: str | None = None,
         role: str = "member",
     ) -> AsyncAgent:
-        """Return an agent, whose calls are made in its own name."""
+        """Return an agent, which reads and writes memories in its own name."""
     @property
     def io(self) -> AsyncLabIO:
         """The accessor for exports, mirrors, backups, checks and re-embedding."""
@@ -271,7 +271,7 @@ class AsyncLab:
         """Delete memories permanently, and return a receipt."""
     @property
     def memories(self) -> Awaitable[pl.DataFrame]:
-        """Every memory as a row, ordered by id, whatever its status."""
+        """Every memory as a row, whatever its status, ordered by id."""
     @property
     def edges(self) -> Awaitable[pl.DataFrame]:
         """Every edge as a row, in the order of creation."""
@@ -288,7 +288,7 @@ class AsyncLab:
         viewer: str | None = None,
         progress: bool = True,
     ) -> AsyncLab:
-        """Return the lab as of a past time or event, as seen by a viewer, or both."""
+        """Return the lab as of a past time or event, or as seen by a viewer, or both."""
     async def challenge(
         self,
         pack: PolicyLike,
@@ -298,7 +298,7 @@ class AsyncLab:
         rate: float = 1.0,
         reason: str = "",
     ) -> Challenge:
-        """Compare a pack with the active one in every logged recall from the next on."""
+        """Compare a pack with the active pack in every logged recall from now on."""
     async def verdict(
         self,
         challenger: str | None = None,
@@ -309,7 +309,7 @@ class AsyncLab:
         level: float = 0.95,
         reward_range: tuple[float, float] | None = None,
     ) -> Verdicts:
-        """Compare each challenger with the active pack; valid at every interim analysis."""
+        """Return the verdict on each challenger, valid at every interim analysis."""
     async def score(
         self,
         policies: Any = (),
@@ -318,7 +318,7 @@ class AsyncLab:
         metrics: str | Sequence[str] = ...,
         executor: Workers = None,
     ) -> Scores:
-        """Score policies on labelled questions, next to the active pack, without logging."""
+        """Score policies and the active pack on labelled questions, without logging."""
 
     def __init__(
         self,
@@ -497,7 +497,7 @@ class AsyncLabFacts(_Live):
         linking: str | None = None,
         **fields: Any,
     ) -> Memory:
-        """Remember a fact: a subject, a predicate, and a value or another entity."""
+        """Remember a fact: a subject, a predicate, and a value or a second entity."""
     async def frame(
         self,
         *,
@@ -508,7 +508,7 @@ class AsyncLabFacts(_Live):
     ) -> pl.DataFrame:
         """Return a frame with one row per fact, ordered by id."""
     async def retract(self, fact: Memories, *, reason: str | None = None) -> None:
-        """Mark a fact as never true; only ``lab.facts.frame`` still shows it."""
+        """Mark a fact as never true; from then on only ``lab.facts.frame`` lists it."""
     async def narrative(
         self,
         about: str | Hits | Memories,
@@ -520,7 +520,7 @@ class AsyncLabFacts(_Live):
         at: When | None = None,
         log: bool = True,
     ) -> Narrative:
-        """Write the facts about a query, or given memories, as one line per entity."""
+        """Write facts about a query, or the given memories, with one line per entity."""
     async def profile(
         self,
         subject: str = ...,
@@ -530,7 +530,7 @@ class AsyncLabFacts(_Live):
         session: str | None = None,
         at: When | None = None,
     ) -> Narrative:
-        """Describe one entity in prose, for a prompt."""
+        """Write a prose description of one entity, for a prompt."""
 
 class AsyncLabGraph(_Live):
     @property
@@ -539,23 +539,23 @@ class AsyncLabGraph(_Live):
     async def stats(
         self, *, at: When | None = None, seed: Seed = 0, progress: bool = True
     ) -> Stats:
-        """Compute statistics of the whole memory, as frames and one figure."""
+        """Compute statistics of all memories, as frames and one figure."""
 
 class AsyncLabUpkeep(_Live):
     @property
     def consolidation(self) -> AsyncLabConsolidation:
-        """Summaries that replace many old memories: create and list them."""
+        """The accessor for summaries that replace many old memories."""
     @property
     def review(self) -> AsyncLabReview:
-        """Doubtful, superseded and stale memories, origins of memories, and gaps."""
+        """The accessor for doubtful and stale memories, their origins, and gaps."""
     @property
     def operations(self) -> AsyncLabOperations:
-        """Operations as S-expressions: run them, and list those that memories propose."""
+        """The accessor for operations, which are S-expressions that change a lab."""
     @property
     def index(self) -> AsyncLabIndex:
-        """The index for nearest neighbours, and its quality."""
+        """The accessor for the nearest-neighbour index and its quality."""
     async def maintain(self, now: When | None = None, *, progress: bool = True) -> Upkeep:
-        """Apply decay and status changes as of `now`: statuses, labels and pruned edges."""
+        """Apply decay as of `now`: change statuses and labels, and prune edges."""
     async def thin(
         self,
         *,
@@ -563,11 +563,11 @@ class AsyncLabUpkeep(_Live):
         thin_days: float | None = None,
         consent: bool = False,
     ) -> Thinning:
-        """Preview the effect of thinning the log of recalls, or thin it with `consent`."""
+        """Preview the thinning of the log of recalls, or thin it with `consent`."""
     async def log_days(
         self, full_days: float | None = None, thin_days: float | None = None
     ) -> dict[str, float]:
-        """Set and return the number of days for which the lab keeps its log."""
+        """Set and return the numbers of days for which the lab keeps its log."""
     async def usage(self) -> Usage:
         """Return the disk space of each part of the lab, the largest part first."""
     async def schedule(
@@ -597,10 +597,10 @@ class AsyncLabAgents(_Live):
         """Return an agent with the verbs of daily use; see ``Agent``."""
     @property
     def credits(self) -> AsyncLabCredits:
-        """Rewards inferred from answers and transcripts, with their confidence."""
+        """Rewards of memories that are inferred from answers, with the confidence of each."""
     @property
     def modules(self) -> AsyncLabModules:
-        """The modules of a code base: scan, map, find, describe."""
+        """The register of code modules: scan a code base, map and describe modules."""
     async def observe(
         self,
         text: str,
@@ -656,7 +656,7 @@ class AsyncLabAgents(_Live):
     async def commit(
         self, extracted: Extracted, *, only: Iterable[int] | None = None, linking: str | None = None
     ) -> Remembered:
-        """Store all or selected proposals of ``extract`` in one transaction."""
+        """Store the facts and memories that ``extract`` proposed, in one transaction."""
     async def end_session(
         self,
         session: str,
@@ -674,19 +674,19 @@ class AsyncLabAgents(_Live):
     async def relationships(self) -> pl.DataFrame:
         """Return the relationship of each agent with its user."""
     async def switch_off(self, project: str | None = None, *, reason: str = "") -> pl.DataFrame:
-        """Switch memory off, for one project or for all."""
+        """Switch memory off for one project or for all projects."""
     async def switch_on(
         self, project: str | None = None, *, reason: str = "", by: str = "user"
     ) -> pl.DataFrame:
-        """Switch memory on again, for one project or for all; record a needed consent."""
+        """Switch memory on for one project or for all, and record a person's consent."""
     async def switched_off(self) -> pl.DataFrame:
-        """Return the projects for which memory is switched off, one row each."""
+        """Return the projects for which memory is switched off, one row per project."""
     async def consents(self) -> pl.DataFrame:
-        """Return the consents to memory, one row per project."""
+        """Return the consents of users to memory, one row per project."""
     async def metrics(self, *, since: When | None = None) -> Metrics:
-        """Summarize contexts: tokens injected and saved, coverage, frequent gotchas."""
+        """Summarize prompt contexts: tokens injected and saved, coverage and warnings."""
     async def recalls(self, *, since: When | None = None) -> pl.DataFrame:
-        """List the logged recalls: who asked what, what was shown, and whether it helped."""
+        """List the logged recalls with their query, viewer, results and reward."""
 
 class AsyncAgent(_Live):
     @property
@@ -697,7 +697,7 @@ class AsyncAgent(_Live):
         """The project of this agent, or None if each call may name a project."""
     @property
     def session(self) -> AsyncSessionName:
-        """The name of its session, a text; ``agent.session("s1")`` opens a chat."""
+        """The name of this agent's session; ``agent.session("s1")`` opens a chat session."""
     @property
     def role(self) -> Awaitable[str]:
         """The role of this agent: "reader", "member" or "owner"."""
@@ -799,7 +799,7 @@ class AsyncLabIO(_Live):
     def store(self) -> Awaitable[Store]:
         """The journal and the folded state, for tools that read events."""
     async def scan(self, table: Literal["memories", "edges"] = "memories") -> pl.LazyFrame:
-        """Return memories or edges as a lazy frame."""
+        """Return a lazy frame of memories or edges."""
     async def export(
         self,
         path: str | Path,
@@ -821,9 +821,9 @@ class AsyncLabIO(_Live):
     async def backup(self, folder: str | Path | None = None, *, keep: Count = 3) -> Backup:
         """Copy the lab into a folder of backups."""
     async def check(self, *, repair: bool = True) -> Checked:
-        """Compare every part of this lab with its checksums, and repair it if possible."""
+        """Compare every part of this lab with its checksums, and repair damaged parts."""
     async def preview(self, exclude: str | Iterable[str | None] = ()) -> Preview:
-        """Count the memories and secrets that ``move_to`` would move, by project."""
+        """Count the memories and secrets that ``move_to`` would copy, by project."""
     async def move_to(
         self,
         target: str | Path,
@@ -831,11 +831,11 @@ class AsyncLabIO(_Live):
         exclude: str | Iterable[str | None] = (),
         embedder: EmbedderSpec = None,
     ) -> Moved:
-        """Copy the memories of this lab into another lab, and record the move here."""
+        """Copy memories of this lab to another lab, and record the move here."""
     async def synced(self) -> pl.DataFrame:
         """Return the recorded moves of this lab's memories to other labs."""
     async def reembedding(self) -> Reembedding:
-        """Return how many memories have a vector of the lab's current embedder."""
+        """Return the number of memories that have a vector of the current embedder."""
     async def reembed(self, timeout: Seconds | None = None) -> bool:
         """Embed the memories that still lack a vector of the lab's embedder."""
     async def snapshot(self) -> None:
@@ -844,7 +844,7 @@ class AsyncLabIO(_Live):
 class AsyncLabQuestions(_Live):
     @property
     def frame(self) -> Awaitable[pl.DataFrame]:
-        """One row for each question, proposed ones included."""
+        """One row per question, including proposed questions."""
     async def add(
         self,
         questions: Any,
@@ -857,25 +857,25 @@ class AsyncLabQuestions(_Live):
     ) -> pl.DataFrame:
         """Add one question, or several at once."""
     async def infer(self) -> pl.DataFrame:
-        """Add questions from logged recalls with feedback, or with attributed rewards."""
+        """Add questions from logged recalls with feedback or attributed rewards."""
     async def propose(self, limit: Count = 20) -> pl.DataFrame:
-        """Propose questions whose answer is one stored memory, by rules."""
+        """Propose questions by rules, each answered by one stored memory."""
     async def accept(self, ids: Ids) -> pl.DataFrame:
         """Accept proposed questions, so that scores use them."""
     async def remove(self, ids: Ids) -> int:
-        """Remove questions. The lab's past keeps them."""
+        """Remove questions from the current state; views of the past keep them."""
     async def label_recalls(self, slates: Slates) -> pl.DataFrame:
-        """Return the labels of a log's recalls whose query is one of the questions."""
+        """Return labels for the recalls in a log whose query is one of the questions."""
 
 class AsyncLabEntities(_Live):
     async def frame(self) -> pl.DataFrame:
-        """Return every entity as a row."""
+        """Return a frame with one row per entity."""
     async def declare(
         self, name: str, *, type: str | None = None, aliases: Sequence[str] = ()
     ) -> Entity:
         """Create or extend an entity, and return it."""
     async def merge(self, entity: str, into: str) -> Entity:
-        """Merge one entity into another, with its names and facts."""
+        """Merge one entity into another, with all names and facts."""
     async def split(
         self,
         entity: str,
@@ -892,7 +892,7 @@ class AsyncLabClusters(_Live):
     async def frame(self) -> pl.DataFrame:
         """Return a frame with one row per live cluster, largest first."""
     async def refine(self) -> Clustered:
-        """Move clusters to follow their members, and merge clusters that are near."""
+        """Move clusters to their present members, and merge clusters that are near."""
 
 class AsyncLabConsolidation(_Live):
     async def run(
@@ -910,21 +910,21 @@ class AsyncLabConsolidation(_Live):
     async def undo(self, summary: MemoryLike) -> Memory:
         """Restore the members of a summary. Call ``lab.restore(summary)`` instead."""
     async def frame(self) -> pl.DataFrame:
-        """Return a frame with one row per summary, active or undone."""
+        """Return a frame with one row per summary, both active and undone."""
 
 class AsyncLabReview(_Live):
     async def deprecate(self, memory: Memories, reason: str) -> Corrected:
-        """Mark memories as wrong, so that they leave recall; ``lab.restore`` undoes it."""
+        """Mark memories as wrong and remove them from recall; ``lab.restore`` undoes it."""
     async def related(self, memory: Memories | None = None) -> pl.DataFrame:
-        """Return memories that supersede, or were superseded by, deprecated ones."""
+        """Return the memories that superseded deprecated ones or were superseded by them."""
     async def supersessions(self) -> pl.DataFrame:
-        """Return which memory superseded which, when, and by which rule."""
+        """Return which memory superseded which, at what time and by which rule."""
     async def provenance(self, memory: MemoryLike) -> pl.DataFrame:
-        """Return every statement of a memory in chronological order."""
+        """Return every statement of a memory, in chronological order."""
     async def gaps(self) -> pl.DataFrame:
         """Return the gaps: recalls without a useful result, oldest first."""
     async def close_gap(self, gap: int, reason: str) -> None:
-        """Close a gap, for example because something was remembered. It stays in ``gaps``."""
+        """Close a gap, for example after storing what was missing; ``gaps`` keeps it."""
     async def quarantine(
         self,
         *,
@@ -939,7 +939,7 @@ class AsyncLabReview(_Live):
     ) -> Quarantined:
         """Remove all memories of a source, session or creator from recall, in one event."""
     async def release(self, quarantine: Quarantined | int) -> Corrected:
-        """Undo a quarantine: each memory gets back its former status and values."""
+        """Undo a quarantine, and restore each memory's former status and values."""
 
 class AsyncLabOperations(_Live):
     async def run(
@@ -974,7 +974,7 @@ class AsyncLabOperations(_Live):
     ) -> Adapted | None:
         """Return a proposal to restore an earlier policy, or None if there is no fall."""
     async def proposals(self, memories: Memories) -> tuple[Proposal, ...]:
-        """Return the operations that memories propose, without running them."""
+        """Return the operations that are stored with memories, without running them."""
 
 class AsyncLabIndex(_Live):
     async def report(
@@ -988,13 +988,13 @@ class AsyncLabIndex(_Live):
         progress: bool = True,
         compare: bool = False,
     ) -> IndexReport:
-        """Compare the index with exact search, and measure the cost of both."""
+        """Compare the index with exact search, and measure the memory and time of both."""
     async def rebuild(
         self, *, wait: bool = True, trees: Count | None = None, search_k: Count | None = None
     ) -> bool:
         """Rebuild the nearest-neighbour index, even if there are few memories."""
     async def wait(self, timeout: Seconds | None = None) -> bool:
-        """Wait until a running build has ended."""
+        """Wait until the running build ends."""
     @property
     def building(self) -> Awaitable[bool]:
         """Whether an index is being built."""
@@ -1011,23 +1011,23 @@ class AsyncLabCredits(_Live):
     ) -> Attributed:
         """Infer which memories of a recall an answer used, and log rewards for them."""
     async def transcript(self, messages: Messages) -> tuple[Attributed, ...]:
-        """Attribute every answer of a transcript to the recalls before the answer."""
+        """Attribute each answer of a transcript to the recalls that preceded it."""
     @property
     def frame(self) -> Awaitable[pl.DataFrame]:
-        """The rewards in effect: decision, memory_id, reward, confidence and at."""
+        """The rewards in effect: their recall, memory, value, confidence and time."""
     @property
     def calibration(self) -> Awaitable[Calibration]:
-        """The curve from credit to probability of use, for the active pack's policy."""
+        """The calibration of the active policy: from credit to probability of use."""
     async def calibrate(self, judged: pl.DataFrame | None = None) -> Calibration:
-        """Fit the curve from credit to probability of use to judgements, and use it."""
+        """Fit the curve from credit to probability of use, and store it as the one in use."""
 
 class AsyncLabModules(_Live):
     async def scan(
         self, path: str | Path, *, project: str | None = None, progress: bool = True
     ) -> ModuleMap:
-        """Read a project's folder, and store its map as one event."""
+        """Scan a project's folder, and store its module map as one event."""
     async def map(self, project: str) -> ModuleMap:
-        """Return the current map of a project, with the files that memories name."""
+        """Return a project's current module map, with the files that memories name."""
     async def find(self, task: str, *, project: str, limit: Count = 3) -> pl.DataFrame:
         """Return the modules that share words with a task, best first."""
     async def describe(
@@ -1042,7 +1042,7 @@ class AsyncLabModules(_Live):
         depends_on: Sequence[str] = (),
         new: bool = False,
     ) -> ModuleMap:
-        """Describe a module, or add files to it. The description outlasts later scans."""
+        """Describe a module or add files to it; later scans keep the description."""
     async def touch(
         self,
         files: str | Iterable[str | Mapping[str, Any]] | Mapping[str, Any],
@@ -1050,13 +1050,13 @@ class AsyncLabModules(_Live):
         project: str,
         session: str | None = None,
     ) -> ModuleMap:
-        """Record the files that a session read or wrote, and return the map."""
+        """Record the files that a session read or wrote, and return the module map."""
     async def projects(self) -> tuple[str, ...]:
-        """Return the names of the projects with a map."""
+        """Return the names of the projects that have a module map."""
 
 class AsyncTurns(_Live):
     async def offer(self, context: str) -> Surfaced:
-        """Queue a context for background recall; return hits of earlier contexts."""
+        """Queue a context for background recall; return the hits of earlier contexts."""
     async def wait(self, timeout: Seconds | None = None) -> bool:
         """Wait until the worker has searched all contexts."""
     async def close(self) -> None:
@@ -1083,7 +1083,7 @@ class AsyncSession(_Live):
     async def after(self, answer: str, *, arguments: str | None = None) -> Attributed | None:
         """Store the exchange, and credit the memories that the answer used."""
     async def end(self) -> Learned | None:
-        """Learn from the turns of the session, as ``agent.end_session`` does."""
+        """Extract memories from the turns of the session, as ``agent.end_session`` does."""
     @property
     def name(self) -> Awaitable[str]: ...
     @property

@@ -136,7 +136,7 @@ class Agent(Displayed):
 
     @property
     def session(self) -> SessionName:
-        """The name of its session, a text; ``agent.session("s1")`` opens a chat."""
+        """The name of this agent's session; ``agent.session("s1")`` opens a chat session."""
         return SessionName.of(self._identity.session or "", self._converse)
 
     def _converse(self, name: str | None, **options: Any) -> Session:
@@ -545,11 +545,11 @@ class Agent(Displayed):
         )
 
     def _permit(self, state: State, row: int) -> None:
-        """Raise NotPermitted for a row that this agent may not change."""
+        """Raise NotPermitted if this agent may not change the memory in ``row``."""
         self._identity.check_changes(state, [row])
 
     def _check_changes(self, memories: Memories) -> list[int]:
-        """Return the ids of memories that this agent may change; raise NotPermitted otherwise."""
+        """Return ids of memories if this agent may change all of them, or raise NotPermitted."""
         with self._core.reading() as state:
             rows = self._core.rows(memories)
             self._identity.check_changes(state, rows)
@@ -844,13 +844,13 @@ class LabAgents:
 
     @property
     def credits(self) -> LabCredits:
-        """Rewards inferred from answers and transcripts, with their confidence."""
+        """Rewards of memories that are inferred from answers, with the confidence of each."""
         credits: LabCredits = self._core.component("credits")
         return credits
 
     @property
     def modules(self) -> LabModules:
-        """The modules of a code base: scan, map, find, describe."""
+        """The register of code modules: scan a code base, map and describe modules."""
         modules: LabModules = self._core.component("modules")
         return modules
 
@@ -1135,7 +1135,7 @@ class LabAgents:
         only: Iterable[Annotated[int, Within(0)]] | None = None,
         linking: str | None = None,
     ) -> Remembered:
-        """Store all or selected proposals of ``extract`` in one transaction.
+        """Store the facts and memories that ``extract`` proposed, in one transaction.
 
         Proposals are stored as by ``lab.remember``: secrets are redacted, limits hold, and the
         pack's ``link`` and ``resolve`` compare them with stored memories.
@@ -1310,7 +1310,7 @@ class LabAgents:
 
     @checked
     def switch_off(self, project: str | None = None, *, reason: str = "") -> pl.DataFrame:
-        """Switch memory off, for one project or for all.
+        """Switch memory off for one project or for all projects.
 
         While it is off, calls that store memories raise ``MemoryOff``. Recalls, contexts and turns
         return nothing and are not logged; ``hits.off`` has the reason. Recalls without a project
@@ -1351,7 +1351,7 @@ class LabAgents:
     def switch_on(
         self, project: str | None = None, *, reason: str = "", by: str = "user"
     ) -> pl.DataFrame:
-        """Switch memory on again, for one project or for all; record a needed consent.
+        """Switch memory on for one project or for all, and record a person's consent.
 
         Projects that were switched off by name stay off when all is switched on. Under a pack whose
         setting ``consent`` is "needed", the call is the consent for the project, or for memories
@@ -1392,7 +1392,7 @@ class LabAgents:
         return self._switch(project, reason, on=True, by=by)
 
     def switched_off(self) -> pl.DataFrame:
-        """Return the projects for which memory is switched off, one row each.
+        """Return the projects for which memory is switched off, one row per project.
 
         Returns
         -------
@@ -1409,7 +1409,7 @@ class LabAgents:
             return state.projection(Switches).frame
 
     def consents(self) -> pl.DataFrame:
-        """Return the consents to memory, one row per project.
+        """Return the consents of users to memory, one row per project.
 
         Returns
         -------
@@ -1429,7 +1429,7 @@ class LabAgents:
     def _switch(
         self, project: str | None, reason: str, *, on: bool, by: str = "user"
     ) -> pl.DataFrame:
-        """Write a "switch" event if the switch changes; see ``switched_off``."""
+        """Switch memory on or off for a project, and log a change as a "switch" event."""
         # Switching memory on while it is on writes an event only if the call is a consent.
         for name, text in (("project", project), ("reason", reason), ("by", by)):
             if text:
@@ -1454,7 +1454,7 @@ class LabAgents:
 
     @checked
     def metrics(self, *, since: When | None = None) -> Metrics:
-        """Summarize contexts: tokens injected and saved, coverage, frequent gotchas.
+        """Summarize prompt contexts: tokens injected and saved, coverage and warnings.
 
         Parameters
         ----------
@@ -1479,7 +1479,7 @@ class LabAgents:
 
     @checked
     def recalls(self, *, since: When | None = None) -> pl.DataFrame:
-        """List the logged recalls: who asked what, what was shown, and whether it helped.
+        """List the logged recalls with their query, viewer, results and reward.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ def read_recalls(
     since: When | None = None,
     scores: bool = False,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the recalls of a log, oldest first, and the memories that they showed.
+    """Return the logged recalls, oldest first, and the memories in their results.
 
     See ``LabAgents.recalls``. A shown memory has the mean of its feedback and of verdicts of
     verifiers in ``reward``, null without any, and if wanted its score.

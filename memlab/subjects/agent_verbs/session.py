@@ -211,7 +211,7 @@ class Session:
 
     @checked
     def end(self) -> Learned | None:
-        """Learn from the turns of the session, as ``agent.end_session`` does.
+        """Extract memories from the turns of the session, as ``agent.end_session`` does.
 
         The end of a ``with`` block calls it. Without turns nothing is learned.
 
@@ -245,7 +245,7 @@ class Session:
 
     @property
     def _sends_all(self) -> bool:
-        """Whether the whole chat is sent as history."""
+        """Whether the whole chat is sent to the model as history."""
         return len(self._messages) <= 2 * self._kept
 
     def _credit(self, answer: str, context: Context, **more: str | None) -> Attributed | None:
@@ -270,7 +270,7 @@ class Session:
 
 
 def _make_message(text: str, context: Context) -> dict[str, str]:
-    """Return the user's text as a message that begins with the memories for it."""
+    """Return the user's text as a message, after the memories of the context."""
     content = f"{context.text}\n\n{text}" if context.text else text
     return {"role": "user", "content": content}
 
@@ -282,7 +282,7 @@ class SessionName(str):
 
     @classmethod
     def of(cls, name: str, opening: Callable[..., Session]) -> SessionName:
-        """Return the name with the function that opens a session."""
+        """Return a session name whose call runs the function ``opening``."""
         session = cls(name)
         session._open = opening
         return session

@@ -128,7 +128,7 @@ class Relationships(Projection):
         self._by_agent: dict[str, Relationship] = {}
 
     def get(self, agent: str) -> Relationship | None:
-        """Return the relationship of an agent, None if it has not begun."""
+        """Return the relationship of an agent, or None before the first conversation."""
         return self._by_agent.get(agent)
 
     def fold(self, event: Event) -> None:
@@ -159,7 +159,7 @@ class Relationships(Projection):
         return pl.DataFrame(rows, schema=_SCHEMA).with_columns(pl.col("since", "last").cast(_STAMP))
 
     def dump(self) -> Any:
-        """Return the relationships as plain values."""
+        """Return the relationships as plain values for a snapshot."""
         return [asdict(relationship) for relationship in self._by_agent.values()]
 
     def load(self, dumped: Any) -> None:
@@ -182,7 +182,7 @@ def get_relationship(state: State, pack: Pack, agent: str) -> Relationship:
 def make_feedback_fields(
     state: State, pack: Pack, agent: str, outcome: str | None
 ) -> dict[str, Any]:
-    """Return the fields of a feedback event for the relationship with its agent."""
+    """Return the fields that a feedback event stores about the relationship with the agent."""
     relationship = get_relationship(state, pack, agent)
     return {
         "relationship": make_event_fields(
@@ -211,7 +211,7 @@ def _clip(value: float) -> float:
 
 
 def make_event_fields(relationship: Relationship) -> dict[str, object]:
-    """Return the agent, trust and familiarity of a relationship for an event."""
+    """Return the agent's name, trust and familiarity as fields of an event."""
     return {
         name: value
         for name, value in asdict(relationship).items()

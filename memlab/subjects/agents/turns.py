@@ -195,7 +195,7 @@ class Turns:
 
     @checked
     def offer(self, context: str) -> Surfaced:
-        """Queue a context for background recall; return hits of earlier contexts.
+        """Queue a context for background recall; return the hits of earlier contexts.
 
         The call returns at once. An error of a search is raised at the next offer; other results
         come with the offer after that.
@@ -294,7 +294,7 @@ class _Search:
         self._rests_until = 0.0
 
     def offer(self, context: str) -> Surfaced:
-        """Queue a context; return finished results, or raise an earlier error."""
+        """Queue a context; return the finished results, or raise the error of an earlier search."""
         with self._mutex:
             if self._closed:
                 raise LabError(
@@ -315,7 +315,7 @@ class _Search:
         return _merge_results(ready, skipped, notes)
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait until no context is queued; return False if the wait timed out."""
+        """Wait until no context is queued; return False after a timeout."""
         if not self._closed and not self._idle.is_set():
             self.worker.wake()  # an interrupt may have ended an offer before it woke the worker
         return self._idle.wait(timeout)
@@ -328,7 +328,7 @@ class _Search:
         self._idle.set()
 
     def _step(self) -> float | None:
-        """Search one context, or do other due work; return the seconds until the next step."""
+        """Search one context or do other due work; return the seconds until the next step."""
         with self._mutex:
             context, self._next = self._next, None
         surfaced: Surfaced | None = None
@@ -349,7 +349,7 @@ class _Search:
         return 0.0
 
     def _search(self, context: str) -> Surfaced:
-        """Recall for an agent's context; return verified hits not yet shown on the topic."""
+        """Recall memories for a context; return verified hits that are new on this topic."""
         hits = self._ask(context)
         new = self._is_new(hits)
         if new:
@@ -385,7 +385,7 @@ class _Search:
             self._rests_until = end + _REST * (end - start)
 
     def _is_new(self, hits: Hits) -> bool:
-        """Return whether a context starts a new topic."""
+        """Return whether the context of these hits differs in topic from the last context."""
         vector, last = np.frombuffer(hits.slate.vector, dtype=np.int8), self._last
         self._last = vector
         if last is None:
@@ -406,7 +406,7 @@ class _TimedVerifier:
         self._decision: int | None = None
 
     def __call__(self, hits: Hits, *, stopping: Callable[[], bool]) -> set[int] | str:
-        """Apply the verdict; return the accepted ids, or why there is no verdict."""
+        """Apply a verdict; return the accepted ids, or the reason that no verdict was applied."""
         if self._thread is not None and self._thread.is_alive():
             return f"Not verified: the verifier has not answered for recall {self._decision} yet."
         answers: list[Verdict | str] = []
@@ -438,7 +438,7 @@ class _TimedVerifier:
 
 
 def _merge_results(results: list[Surfaced], skipped: list[str], notes: list[str]) -> Surfaced:
-    """Return one result for several searched contexts."""
+    """Merge the results of several searched contexts into one result."""
     # A memory that surfaced in several searches is returned once, at the position of the first.
     hits = {hit.id: hit for result in results for hit in result.hits}
     return Surfaced(

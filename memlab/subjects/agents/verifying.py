@@ -179,7 +179,7 @@ class Verifying:
 
 
 def get_verdict(hits: Hits, accepted: Verifier | Verdict | Memories) -> Verdict:
-    """Return the verdict of a verifier or of specified hits, without storing it.
+    """Return a verifier's verdict on the hits, without applying it.
 
     Raises InputError for other values. Whether the recall showed the named memories is checked
     later.
@@ -193,7 +193,7 @@ def get_verdict(hits: Hits, accepted: Verifier | Verdict | Memories) -> Verdict:
 
 
 def _materialize(value: Any) -> Any:
-    """Return a value; convert an iterator to a list, or raise InputError if it is too long."""
+    """Return the items of an iterator as a list, and any other value unchanged."""
     if isinstance(value, Sized) or not isinstance(value, Iterable):
         return value
     items = list(islice(value, _MAX_NAMED + 1))
@@ -210,13 +210,13 @@ def _check_verdict(
     rejected: Memories | None = None,
     relations: Mapping[tuple[int, int], str] | None = None,
 ) -> Verdict:
-    """Build a Verdict from checked lists of memories and relations."""
+    """Build a verdict from lists of accepted and rejected memories and their relations."""
     rejected_memories = None if rejected is None else listed_memories(rejected)
     return Verdict(listed_memories(accepted), rejected_memories, relations or {})
 
 
 def _select_hits(hits: Hits, memories: Iterable[MemoryLike]) -> list[int]:
-    """Return the distinct ids of some memories, in the order of the hits.
+    """Return the ids of accepted or rejected memories, in the order of the recall's hits.
 
     Raises UnknownName for a memory that the recall did not show.
     """
@@ -281,7 +281,7 @@ def _compute_changes(
 def _reinforce(
     state: State, pack: Pack, now: Micros, used: Micros, ids: Sequence[int], outcome: Outcome
 ) -> Change:
-    """Return the changes of the ``reinforce`` policy for memories with one outcome."""
+    """Return the changes that the ``reinforce`` policy makes to memories after one outcome."""
     rows = np.sort(np.array(ids, dtype=np.int64)) - 1
     return reinforce(
         state,
@@ -321,7 +321,7 @@ _MIN_LETTERS = 3
 
 
 def find_common_tag(state: State, pack: Pack, rows: NDArray[np.int64]) -> str | None:
-    """Return a tag of more than ``tag-share`` of the memories but not of all.
+    """Return a tag that a share above ``tag-share`` of the memories has, but not all of them.
 
     Ties are resolved by frequency, then by name. A single memory has no common tag.
     """

@@ -38,7 +38,7 @@ class AnswerReader:
         texts: Mapping[str, tuple[str, Micros]],
         ids: Sequence[str],
     ) -> list[tuple[str, float, float]]:
-        """Return the id, reward and confidence of each text that an answer credits or not.
+        """Return the id, reward and confidence of each text that the answer was compared with.
 
         ``answer`` has the query, the answer, its time, the arguments of tools and the user's reply.
         ``texts`` has the text and the time of each candidate by id, and ``ids`` are those that the

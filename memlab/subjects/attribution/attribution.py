@@ -78,7 +78,7 @@ class Turn:
 
 
 def read_turns(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
-    """Return the answers of a transcript in order; raise InputError for a bad message."""
+    """Return the answers of a transcript in order of time, with their queries and recalls."""
     # A recall belongs to the next answer, so queries, arguments and decisions are collected until an answer follows.
     if isinstance(transcript, str | Mapping) or not isinstance(transcript, Iterable):
         raise InputError(
@@ -135,7 +135,7 @@ def _collect_decisions(message: object, number: int, before: list[int] | None) -
 
 
 def _find_texts(argument: str) -> list[str]:
-    """Return the strings in JSON arguments; the whole text if it is not JSON."""
+    """Return all strings in JSON arguments, or the whole text if it is not JSON."""
     try:
         value = json.loads(argument)
     except (ValueError, RecursionError):
@@ -326,7 +326,7 @@ class Attributions:
         )
 
     def transcript(self, messages: Messages) -> tuple[Attributed, ...]:
-        """Attribute each answer of a transcript to the recalls before the answer."""
+        """Attribute each answer of a transcript to the recalls that preceded it."""
         turns = read_turns(messages)
         decisions_by_turn = self._find_decisions(turns)
         return tuple(
@@ -338,7 +338,7 @@ class Attributions:
         )
 
     def _find_decisions(self, turns: Sequence[Turn]) -> list[tuple[int, ...]]:
-        """Return each turn's recalls: those it names, or the last with the same query."""
+        """Return each turn's recalls: the recalls that it names, or the last recall with its query."""
         # Turns are visited from the last to the first: of equal queries, the last recall belongs to the last turn.
         store = self._core.store
         if all(turn.decisions is not None for turn in turns):
@@ -515,7 +515,7 @@ class LabCredits:
 
     @checked
     def transcript(self, messages: Annotated[Messages, AsGiven]) -> tuple[Attributed, ...]:
-        """Attribute every answer of a transcript to the recalls before the answer.
+        """Attribute each answer of a transcript to the recalls that preceded it.
 
         Parameters
         ----------
@@ -558,7 +558,7 @@ class LabCredits:
     @property
     @checked
     def frame(self) -> pl.DataFrame:
-        """The rewards in effect: decision, memory_id, reward, confidence and at."""
+        """The rewards in effect: their recall, memory, value, confidence and time."""
         feedback = self._core.store.slates().feedback.collect()
         counted = feedback.filter(pl.col("source") == ATTRIBUTED)
         return counted.select("decision", "memory_id", "reward", "confidence", "at")
@@ -566,13 +566,13 @@ class LabCredits:
     @property
     @checked
     def calibration(self) -> Calibration:
-        """The curve from credit to probability of use, for the active pack's policy."""
+        """The calibration of the active policy: from credit to probability of use."""
         with self._core.reading() as state:
             return get_calibration(state, self._core.pack)
 
     @checked
     def calibrate(self, judged: pl.DataFrame | None = None) -> Calibration:
-        """Fit the curve from credit to probability of use to judgements, and use it.
+        """Fit the curve from credit to probability of use, and store it as the one in use.
 
         The curve is isotonic if there are at least 200 pairs, otherwise logistic.
 
@@ -634,7 +634,7 @@ def read_cues(
 def compute_credit(
     pack: Pack, cue_values: Mapping[str, NDArray[np.float64]], ids: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return each memory's credit from -1 to 1, and whether the policy gave a credit."""
+    """Return each memory's credit from -1 to 1, and a mask of the credits that the policy gave."""
     policy = pack.policies["credit"]
     if not len(ids):
         return np.zeros(0), np.zeros(0, dtype=np.bool_)
@@ -650,7 +650,7 @@ def compute_credit(
 
 
 def get_calibration(state: State, pack: Pack) -> Calibration:
-    """Return the calibration that applies to the pack's ``credit`` policy.
+    """Return the calibration that applies to the ``credit`` policy of a pack.
 
     It is the lab's own calibration, else the shipped calibration if it was fitted to this policy, else the identity.
     """
@@ -721,7 +721,7 @@ def _join_spaces(text: str) -> str:
 
 
 def _read_judged(store: Store, policy: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the credits that a policy gave to judged memories, and the judgements."""
+    """Return the policy's credits for judged memories, and the judgements of people."""
     # A reward takes precedence over an outcome, because a reward can have more than two values.
     credit: dict[tuple[int, int], float] = {}
     useful: dict[tuple[int, int], float] = {}
@@ -745,7 +745,7 @@ def _read_judged(store: Store, policy: str) -> tuple[NDArray[np.float64], NDArra
 
 
 def _check_pairs(judged: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the columns ``credit`` and ``useful`` of a frame, after checking them."""
+    """Check the columns ``credit`` and ``useful`` of a frame, and return their values."""
     columns = []
     for name in ("credit", "useful"):
         if name not in judged.columns:

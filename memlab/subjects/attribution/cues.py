@@ -96,7 +96,7 @@ class Answer:
 
     @property
     def cut(self) -> bool:
-        """Whether any of the texts exceeds the maximum length that is read."""
+        """Whether the query, answer, arguments or reply is longer than ``MAX_LENGTH``."""
         return max(map(len, (self.question, self.text, self.arguments, self.reply))) > MAX_LENGTH
 
 
@@ -153,7 +153,7 @@ def compute_cues(
 
 
 def _compute_lead(values: Floats) -> Floats:
-    """Return the difference between each value and the largest other value.
+    """Return the difference between each memory's value and the largest value of the others.
 
     If all memories have the same value, it distinguishes none of them.
     """
@@ -202,19 +202,19 @@ class _CueReader:
     # -- words ------------------------------------------------------------------------------------------------
 
     def _terms(self, text: str) -> list[str]:
-        """Return the stems of a text without stop words; number words become digits."""
+        """Return the stems of a text without stop words, with number words as digits."""
         stems = (str(_NUMBERS.get(stem, stem)) for stem in self.words.stems(text))
         return [stem for stem in stems if len(stem) > 1 or stem.isdecimal()]
 
     def _content(self, text: str, *, left_out: frozenset[str] = frozenset()) -> tuple[str, ...]:
-        """Return the distinct words of a text, except words with a stem in ``left_out``."""
+        """Return the distinct words of a text, without words whose stem is in ``left_out``."""
         content = [
             word for word in dict.fromkeys(words_of(text)) if set(self._terms(word)) - left_out
         ]
         return tuple(content[:_WORDS_COMPARED])
 
     def _rarity(self) -> dict[str, float]:
-        """Return the inverse document frequency of words of query, answer and arguments."""
+        """Return the inverse document frequency of each word in query, answer and arguments."""
         query = self.words.query(" ".join((self.question, self.answer, self.arguments)))
         frequencies = idf(
             np.asarray(self.words.hits(query).frequency, dtype=np.int64), len(self.words)
@@ -232,7 +232,7 @@ class _CueReader:
         return self.rarity.get(term, self._rarest)
 
     def mass(self, terms: frozenset[str]) -> float:
-        """Return the sum of the inverse document frequencies of the given words."""
+        """Return the sum of the inverse document frequencies of the terms."""
         return sum(map(self.weight, sorted(terms)))
 
     # -- the answer and each memory ---------------------------------------------------------------------------
@@ -266,7 +266,7 @@ class _CueReader:
         return np.array(masses) / whole if whole else np.zeros(len(self.shown))
 
     def rarest_shared(self) -> Floats:
-        """Return the rarity of the rarest new word that answer and memory share, 0 to 1."""
+        """Return the rarity, 0 to 1, of the rarest new word of the answer in each memory."""
         weights = [max(map(self.weight, self.fresh & terms), default=0.0) for terms in self.terms]
         return np.array(weights) / self._rarest
 
@@ -287,7 +287,7 @@ class _CueReader:
         )
 
     def share_asked(self) -> Floats:
-        """Return the share of the query's words in each memory and the message before it.
+        """Return the share of the query's words in each memory and the message before the memory.
 
         The message before counts, because a reply often leaves out the words of the query.
         """
@@ -322,7 +322,7 @@ class _CueReader:
         return np.array([compute_overlap(self.named_days, days) for days in days_by_memory])
 
     def is_said_then(self) -> Floats:
-        """Return whether a date in the answer covers the day each memory was created."""
+        """Return whether a date in the answer contains the day on which each memory was created."""
         days = [memory.created // DAY + _EPOCH for memory in self.shown]
         return self.to_flags(
             [any(first <= day < after for first, after in self.named_days) for day in days]
@@ -342,7 +342,7 @@ class _CueReader:
         )
 
     def _find_person(self) -> frozenset[str]:
-        """Return the speaker that "I" or "you" in the query refers to, as terms.
+        """Return the terms of the speaker to whom "I" or "you" in the query refers.
 
         The result is empty unless this person is one of the speakers.
         """
@@ -358,18 +358,18 @@ class _CueReader:
         return frozenset(self._terms(person)) if person in speakers else frozenset()
 
     def share_restated(self) -> float:
-        """Return the share of the answer's words that are in the query, by rarity."""
+        """Return the share of the answer's words that occur in the query, weighted by rarity."""
         answer_terms = frozenset(self.answer_terms)
         whole = self.mass(answer_terms)
         return self.mass(answer_terms & self.asked_terms) / whole if whole else 0.0
 
     def share_explained(self) -> float:
-        """Return the share of the answer's new words that any memory has, by rarity."""
+        """Return the share of the answer's new words that occur in a memory, weighted by rarity."""
         whole = self.mass(self.fresh)
         return self.mass(self.fresh & frozenset(self.holders)) / whole if whole else 0.0
 
     def count_quoted(self) -> Floats:
-        """Return the words of the longest run that answer and memory share; 0 if short.
+        """Return the length in words of the longest quote from each memory, or 0 below a minimum.
 
         A run that the query or another memory contains does not count.
         """
@@ -409,7 +409,7 @@ class _CueReader:
     # -- by meaning -------------------------------------------------------------------------------------------
 
     def match_meaning(self, words: tuple[str, ...]) -> Floats:
-        """Return the mean similarity of words to their nearest word in each memory."""
+        """Return the mean similarity of the answer's words to their nearest word in each memory."""
         if not words:
             return np.zeros(len(self.shown))
         vectors = _encode_words(words)
@@ -425,7 +425,7 @@ class _CueReader:
         return values
 
     def match_vector(self) -> Floats:
-        """Return each memory's cosine similarity to the query and answer combined."""
+        """Return each memory's cosine similarity to the combined query and answer."""
         query_vector = _normalize(self.embedder.encode([f"{self.question} {self.answer}"]))[0]
         return np.asarray(
             _normalize(np.stack([memory.vector for memory in self.shown])) @ query_vector,
@@ -434,7 +434,7 @@ class _CueReader:
 
 
 def _longest_run(words: list[str], other_words: list[str]) -> tuple[int, int]:
-    """Return the length of the longest common run of words, and its end in ``words``."""
+    """Return the length of the longest common run of words, and the index of its end in ``words``."""
     numbers: dict[str, int] = {}
     codes = np.array(
         [numbers.setdefault(word, len(numbers)) for word in other_words], dtype=np.int64

@@ -62,7 +62,7 @@ def find_days(text: str, at: Micros) -> tuple[Days, ...]:
 
 
 def compute_overlap(left: Sequence[Days], right: Sequence[Days]) -> float:
-    """Return the largest overlap of two date ranges, relative to their union, 0 to 1.
+    """Return the largest overlap of two dates as a share of their union, 0 to 1.
 
     >>> compute_overlap([(10, 11)], [(10, 11), (3, 33)]), compute_overlap([(10, 11)], [(4, 14)])
     (1.0, 0.1)
@@ -95,7 +95,7 @@ def _span_of_month(year: int, month: int) -> Days:
 
 
 def _find_next(unit: str, today: date, *, later: bool) -> Days:
-    """Return the date range of the next or the present unit, such as "month".
+    """Return the date range of the next or present "week", "month" or other unit.
 
     With ``later``, a week, month or year is the next one. A day or weekday is always the next one.
     """
@@ -113,7 +113,7 @@ def _find_next(unit: str, today: date, *, later: bool) -> Days:
 
 
 def _find_previous(unit: str, anchor: date) -> Days:
-    """Return the date range of the last unit before a day, such as "week"."""
+    """Return the date range of the last "week", "month" or other unit before a day."""
     monday = anchor - timedelta(anchor.weekday())
     if unit == "week":
         return monday.toordinal() - 7, monday.toordinal()

@@ -101,7 +101,7 @@ class Calibration(Displayed):
 
     @checked
     def chance(self, credit: Floats) -> Floats:
-        """Return the probability of use at each credit.
+        """Return the probability that a memory was used, for each credit.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class Calibration(Displayed):
 
     @checked
     def confidence(self, credit: Floats) -> Floats:
-        """Return the probability that each reward is on the correct side of .5.
+        """Return the probability that each inferred reward is on the correct side of 0.5.
 
         For a negative credit, it is the probability that the memory was used at all.
 
@@ -159,7 +159,7 @@ def read_calibration(body: dict[str, Any]) -> Calibration:
 
 
 def fit_calibration(policy: str, credit: Floats, useful: Floats) -> Calibration:
-    """Fit the curve of a policy to credits and judgements, which are both 0 to 1.
+    """Fit the curve of a policy to pairs of a credit and a judgement.
 
     The curve is isotonic if there are at least 200 pairs, otherwise logistic. InputError is raised
     if there are fewer than ``MIN_PAIRS`` pairs, or if all judgements are equal.
@@ -239,11 +239,11 @@ class Credited(Projection):
         return memory in self._stated.get(decision, ())
 
     def reward(self, decision: int, memory: int) -> float | None:
-        """Return the reward attributed to a memory in a recall, or None if there is none."""
+        """Return the reward attributed to a memory in a recall, or None if it has no reward."""
         return self._rewards.get(decision, {}).get(memory)
 
     def read(self, decision: int, answer: str) -> bool:
-        """Return whether an answer with this checksum was already read for a recall."""
+        """Return whether the register has this answer's checksum for a recall."""
         return answer in self._answers.get(decision, ())
 
     def fold(self, event: Event) -> None:
@@ -307,7 +307,7 @@ class Calibrated(Projection):
         self._latest: dict[str, Calibration] = {}
 
     def of(self, policy: str) -> Calibration | None:
-        """Return the calibration of a policy by its hash, or None if it has none."""
+        """Return the calibration of the policy with this hash, or None before one is stored."""
         return self._latest.get(policy)
 
     def fold(self, event: Event) -> None:
@@ -328,7 +328,7 @@ class Calibrated(Projection):
 
 
 def _get_entry(by_decision: dict[int, Any], decision: int, initial: Any) -> Any:
-    """Get a recall's entry, or add ``initial`` and drop the oldest entry if full."""
+    """Return the entry of a recall; add ``initial`` if it is missing, and drop the oldest if full."""
     if decision not in by_decision and len(by_decision) >= _MAX_DECISIONS:
         del by_decision[next(iter(by_decision))]
     return by_decision.setdefault(decision, initial)

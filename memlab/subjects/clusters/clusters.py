@@ -120,7 +120,7 @@ class Clustered(Displayed):
         names, sizes = top["name"].to_list()[::-1], top["members"].to_list()[::-1]
 
         def draw(axes: Axes) -> None:
-            """Draw the bars and their names."""
+            """Draw the sizes of the clusters as bars, with the names of the clusters."""
             axes.barh(range(len(sizes)), sizes, color=BLUE)
             axes.set_yticks(range(len(names)), [name[:48] for name in names])
             axes.set_xlabel("memories")
@@ -224,7 +224,7 @@ class LabClusters:
             return clusters_frame(state)
 
     def refine(self) -> Clustered:
-        """Move clusters to follow their members, and merge clusters that are near.
+        """Move clusters to their present members, and merge clusters that are near.
 
         New memories near a cluster join it. Centroids move to the mean of their members, near clusters merge, and empty
         clusters are removed. The pack's ``cluster-closeness`` is the minimum cosine at which a memory joins (0 means
@@ -300,7 +300,7 @@ def refine_lab(store: Store, now: Micros) -> Clustered:
 
 
 def maintain_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
-    """Refine clusters if that is due; otherwise let new memories join clusters.
+    """Refine the clusters if a refinement is due, or let new memories join clusters.
 
     If a refinement is due and there are no clusters, they are computed. Nothing is done if the pack sets neither
     ``cluster-closeness`` nor ``refine-every``. A refinement reads the vector of each member, which takes 0.2 s of
@@ -335,7 +335,7 @@ def maintain_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
 def refine_if_due(
     store: Store, now: Micros, *, seed: int = 0, spanning: bool = True
 ) -> list[int] | None:
-    """Refine clusters if due, or compute missing ones; return the new event numbers.
+    """Refine or compute clusters if due; return the numbers of the events, or None if not due.
 
     Returns None if no refinement is due. A refinement is due after a number of recalls. With `spanning`, it is also due
     after a recall that returned members of several clusters.
@@ -357,7 +357,7 @@ def refine_if_due(
 
 
 def refine_after_turn(store: Store, now: Micros, *, spanning: bool) -> list[int] | None:
-    """Refine clusters between two turns of an agent, if that is due.
+    """Refine clusters between two turns of an agent if a refinement is due.
 
     Raises LabError if the refinement fails.
     """
@@ -368,7 +368,7 @@ def refine_after_turn(store: Store, now: Micros, *, spanning: bool) -> list[int]
 
 
 def _decide_new_joins(state: State, pack: Pack, audience: str) -> Clustering:
-    """Decide which memories added since the last check join clusters of an audience."""
+    """Decide which new memories join an existing cluster of an audience."""
     return decide_joins(
         state, pack, np.arange(get_centroids(state).part(audience).looked, len(state)), audience
     )
@@ -399,7 +399,7 @@ def find_clusters(
 
 
 def _combine_results(results: Sequence[Clustered]) -> Clustered:
-    """Combine the results of several audiences into one result."""
+    """Combine the clusters found for several audiences into one result."""
     first, frames = results[0], [result.frame for result in results]
     event = next((result.event for result in results if result.event is not None), None)
     return Clustered(first.at, event, first.method, pl.concat(frames))
@@ -414,7 +414,7 @@ def _decide_and_write(
     always: bool,
     audience: str,
 ) -> Clustered:
-    """Compute a decision without the writer's lock, and write it under the lock.
+    """Decide changes without holding the writer's lock, then write them under the lock.
 
     If the state changed in between, the decision is computed again under the lock.
     """
@@ -461,7 +461,7 @@ class LabGraph(GraphVerbs):
 
     @checked
     def stats(self, *, at: When | None = None, seed: Seed = 0, progress: bool = True) -> Stats:
-        """Compute statistics of the whole memory, as frames and one figure.
+        """Compute statistics of all memories, as frames and one figure.
 
         The statistics cover kinds, temporal layers, clusters, communities, bridges and key memories.
 

@@ -254,7 +254,7 @@ class LabConsolidation:
         return self._core.memory(row + 1)
 
     def frame(self) -> pl.DataFrame:
-        """Return a frame with one row per summary, active or undone.
+        """Return a frame with one row per summary, both active and undone.
 
         Returns
         -------
@@ -405,7 +405,7 @@ class _Plan:
         return select_candidates(state, pack, self.now, older_than=days, project=self.project)
 
     def unseen(self) -> list[str]:
-        """Return the audiences whose clusters do not cover all selected memories."""
+        """Return the audiences with candidates that their clusters do not cover yet."""
         with self.store.reading():
             state, result = self.store.state, []
             rows = self.candidates(state, self.store.versions.pack)
@@ -421,7 +421,7 @@ class _Plan:
             return result
 
     def groups(self, state: State, pack: Pack, planned: dict[str, Clusters] | None) -> list[Group]:
-        """Return the groups to summarise. A dry run uses the clusters `planned`, which are not stored."""
+        """Return the groups to summarise; a dry run uses the ``planned`` clusters."""
         rows = self.candidates(state, pack)
         names: dict[int, str] | Mapping[int, str]
         if planned is not None:
@@ -443,7 +443,7 @@ class _Plan:
 
 
 def _call_summarise(summarise: Summarise, texts: list[str]) -> str:
-    """Call a user's summary function; raise InputError if the result is not a text."""
+    """Call a user's summary function on texts, and return the summary after a check."""
     text = summarise(texts)
     if not isinstance(text, str):
         raise InputError(
@@ -462,7 +462,7 @@ def _build_result(
     summaries: Sequence[tuple[Screened, str | None, tuple[Finding, ...]]],
     ids: Sequence[int | None],
 ) -> Consolidated:
-    """Return the result of a consolidation as a frame with a row per summary."""
+    """Return the result of a consolidation, with one row per summary."""
     frame = pl.DataFrame(
         {
             "summary": ids,
@@ -550,7 +550,7 @@ class Quoting(Dependents):
         before: dict[str, Any],
         outcome: EditOutcome,
     ) -> dict[str, Any]:
-        """Undo the summaries in `rows`, and return the new fields of the edited memory."""
+        """Undo the summaries of an edited memory, and return the memory's new fields."""
         after = dict(before)
         for summary in rows:
             state = editor.state

@@ -45,13 +45,13 @@ _BLOCK = 8192
 
 
 def iterate_blocks(matrix: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Yield the matrix in blocks of rows, each with the index of its first row."""
+    """Yield blocks of the matrix's rows, each with the index of the block's first row."""
     for start in range(0, len(matrix), _BLOCK):
         yield start, matrix[start : start + _BLOCK]
 
 
 def compute_directions(vectors: NDArray[Any], centre: NDArray[Any] | None = None) -> Floats:
-    """Return the direction of each vector, f64[rows, dim]; zero vectors stay zero.
+    """Return vectors scaled to length 1, f64[rows, dim]; zero vectors stay zero.
 
     A direction is the vector scaled to length 1. If `centre` is given, it is subtracted and the result is scaled to
     length 1 again.
@@ -82,7 +82,7 @@ def round_to_grid(values: Floats) -> Floats:
 
 
 def _normalize(matrix: Floats) -> Floats:
-    """Scale each row to length 1; rows of length zero stay zero."""
+    """Scale each row to length 1, except rows of length 0."""
     length = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))[:, None]
     return np.asarray(np.divide(matrix, length, out=np.zeros_like(matrix), where=length > 1e-9))
 
@@ -208,7 +208,7 @@ def cluster_vectors(
 
 
 def assign(clusters: Clusters, vectors: NDArray[Any]) -> Ints:
-    """Return the nearest cluster of each vector, or -1 if outside its radius.
+    """Return the label of each vector's nearest cluster, or -1 if outside its radius.
 
     Ties go to the smaller label. The label of a vector does not depend on the other vectors.
     """
@@ -221,7 +221,7 @@ def assign(clusters: Clusters, vectors: NDArray[Any]) -> Ints:
 
 
 def find_nearest(clusters: Clusters, vectors: NDArray[Any]) -> tuple[Ints, Floats]:
-    """Return the cluster with the nearest centroid for each vector, and the cosine.
+    """Return the label and cosine of the nearest centroid for each vector.
 
     The centre is subtracted first. Ties go to the smaller label. Zero vectors, and all vectors if
     there are no clusters, have label -1 and cosine 0.
@@ -242,7 +242,7 @@ def find_nearest(clusters: Clusters, vectors: NDArray[Any]) -> tuple[Ints, Float
 
 
 def compute_cosines(clusters: Clusters, vectors: NDArray[Any], labels: Ints) -> Floats:
-    """Return the cosine of each vector to the centroid of its cluster in `labels`.
+    """Return the cosine between each vector and the centroid of its cluster.
 
     The centre is subtracted first.
     """
@@ -316,7 +316,7 @@ def recompute_clusters(
 
 
 def number_by_size(labels: Ints, rows: Ints) -> Ints:
-    """Renumber groups by descending size; of equal sizes, the smaller first row leads.
+    """Renumber groups by descending size; among equal sizes, the smaller first row leads.
 
     The label -1 is unchanged, and empty groups leave no gap in the numbers.
     """
@@ -332,7 +332,7 @@ def number_by_size(labels: Ints, rows: Ints) -> Ints:
 
 
 def _label_dense(points: Floats, min_size: int) -> Ints:
-    """Return the labels of HDBSCAN, with -1 for noise and for zero vectors."""
+    """Return the cluster labels of HDBSCAN; noise and zero vectors get the label -1."""
     labels = np.full(len(points), -1, dtype=np.int64)
     nonzero = np.flatnonzero(points.any(axis=1))
     if len(nonzero) < 2 * min_size:
@@ -348,7 +348,7 @@ def _label_dense(points: Floats, min_size: int) -> Ints:
 
 
 def _reduce_dimensions(unit: Floats, dimensions: int) -> tuple[Floats, float]:
-    """Return normalised principal components, and the share of variance they explain.
+    """Return normalised principal components, and the share of variance that they explain.
 
     Vectors with at most `dimensions` columns are returned unchanged.
     """
@@ -361,7 +361,7 @@ def _reduce_dimensions(unit: Floats, dimensions: int) -> tuple[Floats, float]:
 
 
 def _describe_method(settings: Mapping[str, int | float], shape: tuple[int, ...]) -> str:
-    """Return the method of clustering and its main settings in words."""
+    """Return a phrase that names the clustering method and its main settings."""
     count, dim = shape
     method = f"HDBSCAN, leaves of at least {settings['min_size']}"
     if settings["dimensions"] < dim:
@@ -432,7 +432,7 @@ def refine_clusters(
 
 
 def _pair_near_clusters(step: Clusters, radii: NDArray[np.float64], merge_ratio: float) -> Ints:
-    """Return the group number of each cluster after merging pairs of near clusters.
+    """Merge pairs of near clusters, and return the group number of each cluster.
 
     The last entry is -1, so that the label -1 of rows without a cluster maps to itself.
     """

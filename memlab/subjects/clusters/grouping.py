@@ -70,7 +70,7 @@ class Group:
 
 
 def get_summaries(state: State) -> Summaries:
-    """Return the projection with all summaries."""
+    """Return the register of all summaries."""
     return state.projection(Summaries)
 
 
@@ -80,7 +80,7 @@ def summaries_by_id(state: State) -> dict[int, Summary]:
 
 
 def select_active_summaries(state: State, rows: Sequence[int]) -> list[int]:
-    """Return the subset of `rows` that are active summaries: not undone."""
+    """Return the rows that hold an active summary, which is one that was not undone."""
     summaries, status = get_summaries(state).all, state.names["status"]
     return [
         row
@@ -94,7 +94,7 @@ def select_active_summaries(state: State, rows: Sequence[int]) -> list[int]:
 def select_candidates(
     state: State, pack: Pack, now: int, *, older_than: float, project: str | None = None
 ) -> Ints:
-    """Return the rows that the pack's ``consolidate`` policy selects for summaries.
+    """Return the rows of memories that the pack's ``consolidate`` policy selects.
 
     A null result of the policy counts as False. With `project`, only memories of this project are selected. Facts are
     never selected.
@@ -120,7 +120,7 @@ def select_candidates(
 def label_rows(
     state: State, by: Grouping, rows: Ints, *, seed: int
 ) -> tuple[Ints, Mapping[int, str]]:
-    """Return the group number of each row, or -1, and the names of the groups.
+    """Return the group number of each row, -1 without a group, and the groups' names.
 
     Communities are computed over all edges between memories, including memories that take no part in recall.
     """
@@ -150,7 +150,7 @@ def label_rows(
 
 
 def _label_communities(state: State, audience: str, seed: int) -> Ints:
-    """Return the community of each row within one audience, or -1.
+    """Return the community number of each row within one audience, or -1 without one.
 
     Edges from consolidation, clusters, tags and names of entities are ignored.
     """
@@ -209,7 +209,7 @@ def form_groups(
 
 
 def read_utterances(state: State, group: Group) -> tuple[list[Utterance], str | None]:
-    """Return the texts of a group in order of time, and their common speaker or None.
+    """Return the texts of a group in order of time, and the speaker if there is only one.
 
     A common speaker of all members is returned once, and not with each text.
     """
@@ -226,7 +226,7 @@ def read_utterances(state: State, group: Group) -> tuple[list[Utterance], str | 
 def build_consolidation(
     state: State, members_of: list[Group], by: Grouping, now: int
 ) -> tuple[dict[str, Any], Change]:
-    """Return the body of a consolidation event, and the changes of its members.
+    """Return the body of a consolidation event, and the changes to the summarised members.
 
     The body has the columns of one summary for each group. Summaries get the ids after the last memory, in the order of
     the groups. The caller adds their texts and vectors.
@@ -303,7 +303,7 @@ def build_restoration(state: State, row: int, now: int) -> Change:
 
 
 def _shared_value(state: State, name: str, rows: Ints) -> str | None:
-    """Return the value that all rows have in a column of names, or None."""
+    """Return the value of a text column if all rows share it, otherwise None."""
     codes = state.names[name].codes[rows]
     return state.names[name].value_at(int(rows[0])) if (codes == codes[0]).all() else None
 
@@ -314,7 +314,7 @@ def _summary_columns(state: State, rows: Ints) -> dict[str, Any]:
     created = numbers["created"].values[rows]
 
     def number(name: str) -> NDArray[np.float64]:
-        """Return the values of a numeric column for the members."""
+        """Return the members' values in a numeric column."""
         return numbers[name].values[rows]
 
     lists_in_common = {
@@ -357,11 +357,11 @@ def _summary_columns(state: State, rows: Ints) -> dict[str, Any]:
 
 
 def _nan_to_none(value: Any) -> float | None:
-    """Convert a number to float, and NaN to None."""
+    """Return a number as a float, or None for NaN."""
     return None if value != value else float(value)
 
 
 def _intersect_lists(lists: list[tuple[str, ...]]) -> list[str]:
-    """Return the items that all lists contain, in the order of the first list."""
+    """Return the items that are in every list, in the order of the first list."""
     common = set(lists[0]).intersection(*lists[1:])
     return [item for item in lists[0] if item in common]

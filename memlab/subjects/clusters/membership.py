@@ -89,7 +89,7 @@ NO_CHANGE = Clustering(pl.DataFrame(schema=_SCHEMA))
 
 
 def get_centroids(state: State) -> Centroids:
-    """Return the projection with all clusters."""
+    """Return the register of all clusters."""
     return state.projection(Centroids)
 
 
@@ -133,7 +133,7 @@ class Members:
 
 
 def read_members(state: State) -> Members:
-    """Return the cluster memberships of all memories, of any embedder."""
+    """Return the cluster memberships of all memories, for every embedder."""
     registered = get_centroids(state).every
     nodes = state.nodes.find("cluster", [cluster.name for cluster in registered.values()])
     edges = np.flatnonzero(state.edges.alive & (state.edges.relation == _IN_CLUSTER))
@@ -149,7 +149,7 @@ def read_members(state: State) -> Members:
 
 
 def current_clusters(state: State, audience: str = EVERYONE) -> tuple[Clusters, Ints] | None:
-    """Return the live clusters of the current embedder, and their numbers by label.
+    """Return the live clusters of the current embedder, and the number of each label.
 
     Returns None if there are no such clusters. Members are the recallable rows of the `audience`.
     """
@@ -287,7 +287,7 @@ def decide_joins(state: State, pack: Pack, rows: Ints, audience: str = EVERYONE)
 
 
 def decide_refinement(state: State, pack: Pack, audience: str = EVERYONE) -> Clustering:
-    """Decide which clusters move to their members, merge or end.
+    """Decide which clusters move with their members, which merge and which end.
 
     New memories join first, as in ``decide_joins``. Centroids move to the mean of their members, near clusters merge,
     and empty clusters end. Of merging clusters, the one with most members survives. Edges of unchanged memberships keep
@@ -373,7 +373,7 @@ def decide_refinement(state: State, pack: Pack, audience: str = EVERYONE) -> Clu
 
 
 def clusters_frame(state: State) -> pl.DataFrame:
-    """Return a frame with one row per live cluster, largest first.
+    """Return a frame with one row per live cluster, in descending order of size.
 
     The columns are cluster (number), name, members (recallable memories), radius, created and refined. Clusters of an
     earlier embedder are left out.
@@ -399,12 +399,12 @@ def clusters_frame(state: State) -> pl.DataFrame:
 
 
 def _add_audience(audience: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Return an event's body, with the creator as ``of`` if the clusters are private."""
+    """Return an event's body, with the creator in ``of`` if the clusters are private."""
     return {**body, "of": audience} if body and audience else body
 
 
 def _read_members_of(state: State, audience: str) -> Members:
-    """Return the memberships in the clusters of one audience.
+    """Return the memberships of memories in the clusters of one audience.
 
     Memberships in unregistered clusters count as public.
     """
@@ -429,7 +429,7 @@ def _assign_numbers(
     old: Ints,
     audience: str,
 ) -> dict[int, str]:
-    """Match new clusters to live clusters by shared members; return names by number.
+    """Return cluster names by number; a cluster keeps the number of its predecessor.
 
     A label continues the live cluster with which it shares most members. Each cluster is continued by at most one
     label. Other labels get new numbers.
@@ -474,7 +474,7 @@ def _change_edges(
     weight: NDArray[np.float64],
     gone: set[int],
 ) -> Change:
-    """Return the changes of edges that make each row a member of its cluster in `new`.
+    """Return the edge changes that link each row to its new cluster.
 
     The number -1 means no cluster. Edges to the clusters `gone` are removed.
     """
@@ -520,7 +520,7 @@ def _redirect_edges(
 def _edge_weights(
     clusters: Clusters, state: State, rows: Ints, labels: Ints
 ) -> NDArray[np.float64]:
-    """Return the cosine of each row to its cluster's centroid; 0 without a cluster."""
+    """Return the cosine of each row to its cluster's centroid, or 0 without a cluster."""
     weight = np.zeros(len(rows))
     inside = labels >= 0
     weight[inside] = _round_weights(

@@ -134,7 +134,7 @@ class Centroids(Projection):
         """The clusters of private memories, by creator."""
 
     def part(self, audience: str) -> Centroids:
-        """Return the public clusters for "", or the private clusters of a creator."""
+        """Return the clusters of an audience: public for "", private for a creator."""
         return self.own.get(audience) or (Centroids() if audience else self)
 
     @property
@@ -150,13 +150,13 @@ class Centroids(Projection):
         return {id: cluster for id, cluster in self.all.items() if cluster.ended is None}
 
     def fold(self, event: Event) -> None:
-        """Update the public clusters, or those of one creator, from an event."""
+        """Update the public clusters or the clusters of one creator from an event."""
         body = event.body
         part = self if "of" not in body else self.own.setdefault(body["of"], Centroids())
         part._fold(event)
 
     def _fold(self, event: Event) -> None:
-        """Update settings, centroids and sizes from an event, and end removed clusters."""
+        """Update settings, centroids and sizes from an event, and mark removed clusters as ended."""
         body = event.body
         self.fingerprint = body.get("fingerprint", self.fingerprint)
         self.centre = body.get("centre", self.centre)
@@ -181,7 +181,7 @@ class Centroids(Projection):
             cluster.ended, cluster.into, cluster.centroid = event.at, into, b""
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool:
-        """Return whether `viewer` sees an event: it is public or about their own clusters."""
+        """Return whether `viewer` may see an event: it is public or about the viewer's clusters."""
         return bool(body.get("of", viewer) == viewer)
 
     def dump(self) -> Any:
@@ -236,7 +236,7 @@ class Recalls(Projection):
         """The ids of the results of the last recall, best first. Empty after a refinement."""
 
     def fold(self, event: Event) -> None:
-        """Count a recall, or restart the count after a refinement."""
+        """Count a recall, or reset the count after a refinement."""
         if event.kind == "refine":
             self.since_refined, self.last = 0, ()
         else:
@@ -265,7 +265,7 @@ def is_refinement_due(state: State, pack: Pack, *, spanning: bool = True) -> boo
 
 
 def count_spanned_clusters(state: State, ids: tuple[int, ...]) -> int:
-    """Return the number of different clusters that the given memories belong to."""
+    """Return the number of different clusters to which these memories belong."""
     crossings = state.edges.crossings(np.array(ids, dtype=np.int64) - 1)
     inside = crossings.outgoing & (state.edges.relation[crossings.edge] == _IN_CLUSTER)
     return len(np.unique(crossings.neighbour[inside]))
@@ -305,7 +305,7 @@ class Summary:
 
     @property
     def members(self) -> list[int]:
-        """The ids of the replaced memories, ascending."""
+        """The ids of the memories that the summary replaced, ascending."""
         return sorted(id for ids in self.was.values() for id in ids)
 
 
@@ -342,7 +342,7 @@ class Summaries(Projection):
         self.all: dict[int, Summary] = {}
 
     def fold(self, event: Event) -> None:
-        """Add the summaries of an event, or mark one as undone."""
+        """Add the summaries of an event, or mark a summary as undone."""
         if event.kind == "unconsolidate":
             self.all[event.body["summary"]].undone = event.at
             return

@@ -190,7 +190,7 @@ def draw_figure(frames: Mapping[str, pl.DataFrame], axes: Sequence[Axes] | None 
 
 
 def _draw_groups(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
-    """Draw the largest communities as bars, or clusters or kinds if there are none."""
+    """Draw the largest communities as bars, or clusters or kinds if there are no communities."""
     title, unit, groups = _choose_groups(frames)
     axes.set_title(title, pad=_PAD)
     if groups.is_empty():
@@ -222,7 +222,7 @@ def _draw_groups(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
 
 
 def _choose_groups(frames: Mapping[str, pl.DataFrame]) -> tuple[str, str, pl.DataFrame]:
-    """Return the title, the unit, and the size and keywords of each group to draw."""
+    """Return the title and unit of a chart, with the size and keywords of each group."""
     communities, clusters, kinds = (frames[name] for name in ("communities", "clusters", "kinds"))
     words = pl.col("words").list.head(2)
     if communities.height:
@@ -234,7 +234,7 @@ def _choose_groups(frames: Mapping[str, pl.DataFrame]) -> tuple[str, str, pl.Dat
 
 
 def _shorten_count(count: int) -> str:
-    """Format a count in at most four characters, such as 94k.
+    """Return a count in at most four characters, such as 94k.
 
     >>> [_shorten_count(count) for count in (999, 2_345, 93_814, 2_345_678)]
     ['999', '2.3k', '94k', '2.3M']
@@ -308,7 +308,7 @@ def _draw_layers(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
 
 
 def _layout_bars(by_week: pl.DataFrame) -> tuple[Floats, dict[str, Floats], int]:
-    """Return the first day of each bar, its heights by layer, and its width in weeks.
+    """Return each bar's first day and heights by layer, and the width of bars in weeks.
 
     Days are counted from 1970-01-01.
     """

@@ -48,7 +48,7 @@ _BLOCK = 1 << 16
 
 
 def label_memories(state: State, pack: Pack, rows: NDArray[np.int64], now: Micros) -> pl.Series:
-    """Return the label that the pack's ``label`` policy gives each row, or null."""
+    """Return the label of each row under the pack's ``label`` policy, or null without a label."""
     policy = pack.policies["label"]
     parts = [pl.Series("layer", [], dtype=pl.String)]
     for start in range(0, len(rows), _BLOCK):
@@ -214,7 +214,7 @@ def compute_stats(
 
 
 def _read_layers(state: State, pack: Pack, rows: Ints, now: Micros) -> tuple[pl.DataFrame, str]:
-    """Return a frame for counting layers and kinds, and a note on the layers' source."""
+    """Return the columns from which layers are counted, and a note on the source of the layers."""
     numbers = state.numbers
     frame = pl.DataFrame(
         [
@@ -263,7 +263,7 @@ def _count_kinds(frame: pl.DataFrame) -> pl.DataFrame:
 def _total_measures(
     state: State, count: int, rows: Ints, shape: Topology, clusters: Clusters
 ) -> pl.DataFrame:
-    """Return the totals of the graph, followed by those of memories and clusters."""
+    """Return the totals of the graph, then the totals of memories and clusters."""
     own = [
         ("memories", float(count)),
         ("in use", float(len(rows))),
@@ -363,7 +363,7 @@ def _key_memories(state: State, frame: pl.DataFrame, shape: Topology) -> pl.Data
 def _write_notes(
     source: str, partition: Communities, shape: Topology, clusters: Clusters, *, cut: bool
 ) -> tuple[str, ...]:
-    """Return sentences about the source of the layers and about samples."""
+    """Return notes on the source of the layers, on sampling and on the clustering method."""
     notes = [source]
     if cut:
         notes.append(

@@ -72,7 +72,7 @@ class Topology:
 def measure_topology(
     edges: Edges, partition: Communities, *, memories: int | None = None, seed: int = 0
 ) -> Topology:
-    """Measure a graph as undirected, with communities that were computed before.
+    """Measure an undirected graph whose communities are already computed.
 
     `memories` is the number of all memories, by default the number of memories with an edge. Other kinds of nodes are
     counted only if they have an edge. Density and components count pairs of nodes, no matter how many edges join a
@@ -139,7 +139,7 @@ def measure_topology(
 
 
 def newest_edges(edges: Edges, max_edges: int) -> NDArray[np.bool_] | None:
-    """Return a mask of about `max_edges` edges of the newest memories, or None.
+    """Return a mask of the edges of the newest memories, or None if all edges fit.
 
     Returns None if there are at most `max_edges` edges. Most edges of a memory lead to memories from shortly before. So
     the newest memories keep their communities, which a random sample of edges would destroy.
@@ -156,7 +156,7 @@ def newest_edges(edges: Edges, max_edges: int) -> NDArray[np.bool_] | None:
 
 
 def key_scores(importance: Floats, access: Floats) -> Floats:
-    """Return a score from 0 to 1 of how important and how often used each memory is.
+    """Return a score from 0 to 1 that combines a memory's importance and its number of uses.
 
     The score is ``sqrt(importance * log(1 + access) / log(1 + maximum))``, where ``maximum`` is the largest number of
     uses. The score is the geometric mean of two shares, as in the Human Development Index (UNDP, 2010). So a high share
@@ -213,7 +213,7 @@ def _community_table(
 def _find_central(
     edges: Edges, nodes: Ints, community: Ints, joined: tuple[Ints, Ints, Ints], count: int
 ) -> pl.Series:
-    """Return the ids of the memories with the greatest edge weight in each community."""
+    """Return the ids of each community's memories with the greatest total edge weight."""
     numbers, left, right = joined
     within = _both_labelled(community, left, right) & (community[left] == community[right])
     weight = edges.weight[numbers[within]]
@@ -268,7 +268,7 @@ def _relation_table(edges: Edges, numbers: Ints) -> pl.DataFrame:
 
 
 def _count_components(graph: SimpleGraph) -> tuple[int, int]:
-    """Return the number of connected components and the size of the largest one."""
+    """Return the number of connected components, and the size of the largest component."""
     if not len(graph.nodes):
         return 0, 0
     starts, columns = graph.matrix.starts, graph.matrix.columns
@@ -287,12 +287,12 @@ def _count_components(graph: SimpleGraph) -> tuple[int, int]:
 
 
 def _both_labelled(community: Ints, left: Ints, right: Ints) -> NDArray[np.bool_]:
-    """Return whether both ends of each pair belong to a community."""
+    """Return a mask of the pairs whose two ends both belong to a community."""
     return np.asarray((community[left] >= 0) & (community[right] >= 0))
 
 
 def _memory_ids(name: str, nodes: Ints) -> pl.Series:
-    """Return the memory id of each node, null for nodes of other kinds."""
+    """Return the memory id of each node, or null for a node of another kind."""
     other = node_kinds(nodes) != 0
     return pl.Series(name, nodes + 1).set(pl.Series(other), None)
 
@@ -321,7 +321,7 @@ def layer_expression(now: When) -> pl.Expr:
     instant = pl.lit(from_micros(to_micros(now)), dtype=pl.Datetime("us", "UTC"))
 
     def days(column: str) -> pl.Expr:
-        """Return the days from an instant in `column` until `now`, at least 0."""
+        """Return the days from the instant in `column` until `now`, at least 0."""
         return ((instant - pl.col(column)).dt.total_microseconds() / _DAY_US).clip(0)
 
     return (

@@ -146,7 +146,7 @@ def keywords(
 
 
 def _is_informative(excluded: set[str]) -> pl.Expr:
-    """Return an expression that is False for excluded words, numbers and letters."""
+    """Return a filter that drops excluded words, numbers and single letters."""
     word = pl.col("word")
     is_letter = word.str.contains(rf"^[^{_UNSPACED}]$")
     return (
@@ -160,7 +160,7 @@ def _is_informative(excluded: set[str]) -> pl.Expr:
 def _drop_inflections(
     words: Sequence[str], max_terms: int, language: str | None
 ) -> tuple[str, ...]:
-    """Keep the first of the terms with the same stem, at most `max_terms` terms."""
+    """Keep the first term of each stem, and at most `max_terms` terms."""
     index = Words(language, stop_words=())
     index.append(words)
     by_stem: dict[tuple[int, ...], str] = {}
@@ -264,7 +264,7 @@ def write_summary(
 def write_heading(
     members: Sequence[Utterance], *, language: str | None, sentences: Sequence[str] | None = None
 ) -> str:
-    """Write the heading of a summary: shared terms, number of members and days.
+    """Write the heading of a summary: shared terms, number of members and date range.
 
     The terms come from `sentences`, by default the texts of the members. The heading is empty if no
     term occurs twice.
@@ -309,7 +309,7 @@ def is_statement(sentence: str) -> bool:
 
 
 def _date_range(members: Sequence[Utterance]) -> tuple[Micros, Micros]:
-    """Return the first and the last time of creation among the members."""
+    """Return the first and the last creation time among the members."""
     created = [member.created for member in members]
     return min(created), max(created)
 
@@ -320,7 +320,7 @@ def _end_sentence(sentence: str) -> str:
 
 
 def _join_sentences(sentences: Sequence[Utterance]) -> str:
-    """Join sentences, and name the speaker whenever the speaker changes."""
+    """Join sentences into a text, and name the speaker whenever the speaker changes."""
     parts: list[str] = []
     speaker: str | None = None
     for sentence in sentences:
@@ -390,7 +390,7 @@ def describe_groups(state: State, rows: Ints, labels: Ints, count: int) -> list[
 def name_cluster(
     state: State, number: int, about: tuple[str, ...], used: Collection[str], creator: str
 ) -> str:
-    """Return an unused name for a cluster, from its terms or number and its creator.
+    """Return an unused cluster name, made of the cluster's terms or number and its creator.
 
     The name differs from the names of existing clusters and from those in `used`. It contains a space, so it cannot
     equal a word of a vocabulary.

@@ -105,12 +105,12 @@ class Context(Displayed):
 
     @property
     def weak(self) -> bool:
-        """Whether probably no memory answers the task; the text then says so."""
+        """Whether the recall probably contains no answer, which the text then says."""
         return self.hits.weak
 
     @property
     def slate(self) -> Slate:
-        """The candidates of the recall with their features."""
+        """The candidates of the recall, with their features."""
         return self.hits.slate
 
     def messages(self) -> list[dict[str, str]]:
@@ -328,12 +328,12 @@ class Metrics(Displayed):
 
     @property
     def gotchas(self) -> pl.DataFrame:
-        """The injected memories that warn of problems, the most frequent first."""
+        """The injected memories that warn of problems, in descending order of use."""
         return self.memories.filter(pl.col("kind").is_in(sorted(WARNINGS)))
 
     @checked
     def __getitem__(self, metric: str) -> float | None:
-        """Return the value of one metric, None if it is undefined.
+        """Return the value of one metric, or None if it is undefined.
 
         Raises UnknownName if there is no such metric.
         """
@@ -512,7 +512,7 @@ def compute_metrics(core: Core, *, since: Micros | None = None) -> Metrics:
 
 
 def _find_referenced(feedback: Iterable[Event]) -> set[tuple[int, int]]:
-    """Return the pairs of recall and memory that feedback reports as helpful.
+    """Return the recalled memories with helpful feedback, as pairs of decision and memory id.
 
     The last explicit judgement of a pair decides. Without one, a pair counts as helpful if its
     attributed reward was ever at least 0.5.
@@ -560,7 +560,7 @@ class _Discovery:
         self._by_context: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], int]] = {}
 
     def tokens(self, row: int) -> int | None:
-        """Return the discovery cost of a memory in tokens, or None if it has no turns.
+        """Return the discovery cost of a memory in tokens, or None without preceding turns.
 
         The cost is the tokens of the preceding turns of its session, divided by the number of
         memories of the session. It is at least the tokens of the memory's own text.
@@ -587,7 +587,7 @@ class _Discovery:
 
 
 def _make_latency_rows(measured: Latencies) -> Iterator[tuple[str, float | None, str, str]]:
-    """Yield the metric rows of latencies: the median of each measured operation."""
+    """Yield a row with the median latency of each measured operation."""
     for part in PARTS:
         typical, count = measured.typical(part)
         yield (
@@ -604,5 +604,5 @@ def _divide(part: float, whole: float) -> float | None:
 
 
 def _format_number(value: float | None) -> str:
-    """Return a number as text; empty for None."""
+    """Return a number as text, or "" for None."""
     return "" if value is None else f"{value:,.0f}" if value == int(value) else f"{value:.3f}"

@@ -90,7 +90,7 @@ class FileNames:
         self._rows: dict[str, list[int]] = {}
 
     def find_rows(self, state: State, text: str, stop_words: frozenset[str]) -> NDArray[np.int64]:
-        """Return the ascending rows whose files or folders ``text`` names.
+        """Return the rows of memories whose files or folders ``text`` names, ascending.
 
         A word of ``text`` matches the name of a file or folder, with or without the extension. A
         path matches the longer paths that end with it.
@@ -116,7 +116,7 @@ class FileNames:
         return np.array(sorted(rows), dtype=np.int64)
 
     def _match_paths(self, piece: str) -> list[str]:
-        """Return the stored paths that a piece of text refers to."""
+        """Return the stored paths that match a path in a task."""
         if "/" not in piece:
             return list(self._parts.get(piece, ()))
         folder, _, last = piece.rpartition("/")
@@ -139,7 +139,7 @@ def _normalize_path(path: str) -> str:
 
 
 def _split_path(path: str) -> list[str]:
-    """Return the names that may refer to a path: its name, stem and folders."""
+    """Return the names by which a task may refer to a path: file name, stem and folders."""
     *folders, name = path.split("/")
     stem = name.rpartition(".")[0]
     subject = file_subject(name.split(".")[0]).replace(" ", "-")
@@ -224,7 +224,7 @@ class Injection:
     # -- candidates -----------------------------------------------------------------------------------------------
 
     def selection(self, state: State, pack: Pack, question: Question) -> Selection:
-        """Prepare the candidate selection from the pack, project map and session."""
+        """Prepare the candidate selection from the pack, the project map and the session."""
         self._state, self._pack, self._question = state, pack, question
         self._unit = max(pack.count("tier-3-tokens"), self.sheet.minimum)
         self._days = bool(pack.settings["context-days"])
@@ -271,7 +271,7 @@ class Injection:
         )
 
     def _find_permanent(self, query: QuestionFeatures) -> Rows:
-        """Return the rows of memories that are pinned or of a kind in ``always-kinds``."""
+        """Return the rows of memories that are pinned or have a kind in ``always-kinds``."""
         state, population = self._state, query.population
         pinned = state.numbers["pinned"].values == 1
         permanent = pinned | state.names["kind"].is_in(
@@ -290,7 +290,7 @@ class Injection:
         before: Flags | None = None,
         key: Hashable | None = None,
     ) -> Rows:
-        """Return at most 32 rows, the nearest to the task, in ascending order.
+        """Return at most 32 rows that are nearest to the task, in ascending order.
 
         Rows in ``before`` have precedence. With a ``key``, the vectors of the rows are cached for
         the next task.
@@ -301,7 +301,7 @@ class Injection:
         return np.sort(rows[best(near if before is None else near + 3.0 * before, _MAX_NAMED)])
 
     def _find_entity_facts(self, query: QuestionFeatures) -> Iterable[tuple[str, Rows]]:
-        """Yield each entity that the task names, with the rows of its valid facts."""
+        """Yield each entity that the task names, and the rows of the entity's valid facts."""
         # Names of several words are tried at each word, because entities have no marks in a text.
         entities = get_entities(self._state)
         if not len(entities):
@@ -336,7 +336,7 @@ class Injection:
     # -- selection ------------------------------------------------------------------------------------------------
 
     def spending(self, rows: Rows) -> tuple[Scores, float]:
-        """Return the token cost of each memory, and the free tokens of the prompt."""
+        """Return the token cost of each memory, and the number of free tokens in the prompt."""
         return self._count_tokens(rows), float(self.sheet.free // 4)
 
     def choose(
@@ -407,7 +407,7 @@ class Injection:
         return Chosen(np.array(planned, dtype=np.int64), order, limit)
 
     def _fill_room(self, order: Rows, room: int) -> tuple[Rows, int]:
-        """Return the results with those that fill ``room`` bytes first, and the number of these."""
+        """Move the results that fit into ``room`` bytes to the front, and return their number."""
         whole, skipped = [], []
         minimum = 4 * self._count_tokens(self._pool.rows)
         for position in order.tolist():
@@ -425,7 +425,7 @@ class Injection:
         return np.array([*whole, *short, *rest], dtype=np.int64), len(whole) + len(short)
 
     def _compute_priority(self, tier: int, budget: int) -> Scores:
-        """Return the priority that ``inject`` gives each candidate in a tier, 0 for none."""
+        """Return the priority of each candidate in a tier under the ``inject`` policy."""
         pool, count = self._pool, len(self._pool.rows)
         agent = self._agent or ""
         inputs: dict[str, Callable[[], Column]] = {
@@ -451,7 +451,7 @@ class Injection:
         return np.where(positive if nulls is None else positive & ~nulls, values, 0.0)
 
     def _are_elsewhere(self, rows: Rows) -> Flags:
-        """Return a mask of the rows with files, none of which the task names."""
+        """Return a mask of the rows whose files the task does not name."""
         if not len(self._of_task) and not self._spoken_of:
             return np.zeros(len(rows), dtype=np.bool_)
         files = self._state.lists["files"]
@@ -461,7 +461,7 @@ class Injection:
         return filled & ~np.isin(rows, self._of_task)
 
     def _count_tokens(self, rows: Rows) -> Scores:
-        """Return the numbers of tokens of the summaries, or else the texts, of memories."""
+        """Return the number of tokens of each memory's summary, or of its text without a summary."""
         if self._tokens is None or not np.array_equal(self._tokens[0], rows):
             texts, summaries = self._state.texts.to_list(rows), self._state.notes["summary"]
             counts = [
@@ -484,7 +484,7 @@ class Injection:
         )
 
     def _find_excerpt(self, text: str) -> str:
-        """Return the sentence of a text that matches the task best, or the text if none does."""
+        """Return the sentence of a text that best matches the task, or the text without a match."""
         language = str(self._pack.settings["language"])
         span = best_span(text, list(sentence_spans(text)), self._question.text, language)
         return text if span is None else text[slice(*span)]
@@ -496,7 +496,7 @@ class Injection:
         return self._entries[row]
 
     def _plan(self, wanted: Flags, priority: Scores, tier: int, *, room: int) -> list[int]:
-        """Write the candidates that fit into ``room`` bytes; return their positions."""
+        """Plan entries for the candidates that fit into ``room`` bytes; return their positions."""
         positions = np.flatnonzero(wanted)
         positions = positions[np.lexsort((self._ranks[positions], -priority[positions]))]
         planned = []
@@ -514,7 +514,7 @@ class Injection:
         return planned
 
     def _write_map(self, tiers: Sequence[int]) -> tuple[int, int]:
-        """Write the project's modules, with details of modules that the task names.
+        """Write the project's modules, and describe the modules that the task names.
 
         Return the bytes of the list of modules and of the details. The list gets at most a quarter
         of tier 1, the details a quarter of tier 2, and each line a quarter of the free budget.
@@ -547,7 +547,7 @@ class Injection:
         return map_size, description_size
 
     def _write_map_line(self, words: str, maximum: int) -> int:
-        """Write a map line within a token limit; return its bytes, 0 if it is too long."""
+        """Write a map line within a limit; return its size in bytes, or 0 if it is too long."""
         maximum = min(maximum, self.sheet.free // 16)
         if maximum < self.sheet.minimum:
             return 0
@@ -555,18 +555,18 @@ class Injection:
         return self.sheet.add(self._map[-1])
 
     def _tier(self, id: int) -> int:
-        """Return the tier of a planned memory."""
+        """Return the tier in which a memory was planned."""
         return self._planned[id].tier
 
     def _find_reason(self, row: int, tier: int) -> str:
-        """Return why a memory of tier 1 or 2 is injected."""
+        """Return the reason for which a memory of tier 1 or 2 is injected."""
         if tier > 1:
             return self._called[row + 1]
         pinned = self._state.numbers["pinned"].values[row] == 1
         return "pinned" if pinned else f"always: {self._state.names['kind'].value_at(row)}"
 
     def _write(self, row: int, entry: Entry, tier: int, reason: str) -> int:
-        """Add an entry to the prompt, and record why; return its size in bytes."""
+        """Add an entry to the prompt, record its reason, and return its size in bytes."""
         self._planned[row + 1] = _Planned(entry, tier, reason)
         return self.sheet.add(entry)
 
@@ -580,7 +580,7 @@ class Injection:
         order: Rows,
         limit: int,
     ) -> None:
-        """Add notes on why expected memories are missing from the context."""
+        """Note why memories that the task calls for are missing from the context."""
         maximum = self._pack.count("limit")
         top_results = ranking.order[: ranking.showable][:maximum]
         expected = dict.fromkeys([*np.flatnonzero(always).tolist(), *top_results.tolist()])
@@ -639,7 +639,7 @@ class Injection:
         )
 
     def body(self) -> dict[str, Any]:
-        """Return the token budget, and whether memories are repeated, as fields of the recall event."""
+        """Return the token budget and the repetition of memories as fields of the recall event."""
         return {"budget": self._budget} | ({"again": True} if self._again else {})
 
     def events(self, decision: int) -> dict[str, dict[str, Any]]:
@@ -660,7 +660,7 @@ class Injection:
 
 
 def _share_of_best(scores: Scores) -> Scores:
-    """Return scores divided by the best score, or ones if the best score is not above 0."""
+    """Return scores divided by the best score, or ones if no score is above 0."""
     top = float(np.max(scores, initial=0.0, where=np.isfinite(scores)))
     return scores / top if top > 0 else np.ones(len(scores))
 
@@ -674,7 +674,7 @@ class Part(Protocol):
 
     @property
     def known(self) -> Mapping[str, Any]:
-        """The module's ``description``, ``files``, ``tests`` and ``depends_on``."""
+        """The description, files, tests and dependencies of the module."""
 
 
 class ProjectMap(Protocol):
@@ -685,13 +685,13 @@ class ProjectMap(Protocol):
         """The modules of the project by name."""
 
     def find(self, task: str, *, limit: int) -> Sequence[Part]:
-        """Return the modules that a task names, best match first."""
+        """Return the modules that a task names, in descending order of match."""
 
     def rows(self, state: State, project: str, names: Iterable[str]) -> Rows:
-        """Return the ascending rows of memories about the named modules."""
+        """Return the rows of memories about the modules, ascending."""
 
 
 def find_project_map(state: State, project: str) -> ProjectMap | None:
-    """Return the project map of the first extension that has one, else None."""
+    """Return the project map of the first extension that has a map, or None."""
     maps = (find(state, project) for find in list_hooks("project-map"))
     return next((project_map_ for project_map_ in maps if project_map_ is not None), None)

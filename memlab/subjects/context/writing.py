@@ -146,13 +146,13 @@ class Entry:
 
     @property
     def mark(self) -> str:
-        """The character that starts the line: "!" for a warning, else "-"."""
+        """The character that starts the line: "!" for a warning, otherwise "-"."""
         return "!" if self.form == "warning" else "-"
 
     # A context measures each entry and then renders it in both forms, so each form is computed once.
     @cached_property
     def text(self) -> str:
-        """The entry as plain text, with its entity or heading if it has one."""
+        """The entry as plain text, after its entity or heading if it has one."""
         if self.entity:
             return f"- {self.entity} CONTEXT: {self.words}.\n"
         return (
@@ -163,7 +163,7 @@ class Entry:
 
     @cached_property
     def markdown(self) -> str:
-        """The entry as Markdown, with its entity or heading if it has one."""
+        """The entry as Markdown, after its entity or heading if it has one."""
         if self.entity:
             return (
                 f"> - **{escape_markdown(self.entity)} CONTEXT:** {escape_markdown(self.words)}.\n"
@@ -175,7 +175,7 @@ class Entry:
 
     @cached_property
     def size(self) -> int:
-        """The size of the longer form, plain text or Markdown."""
+        """The size of the plain text or of the Markdown, whichever is longer."""
         return max(self.measure(self.text), self.measure(self.markdown))
 
 
@@ -200,17 +200,17 @@ class Sheet:
 
     @cached_property
     def minimum(self) -> int:
-        """Minimum tokens of an entry: MIN_TOKENS, or more if a tokenizer counts more for one word."""
+        """The minimum number of tokens that an entry needs."""
         word = Entry(0, "warning", "\u2026 word", measure=self.measure)
         return max(MIN_TOKENS, -(-word.size // 4))
 
     @property
     def holds_any(self) -> bool:
-        """Whether the budget has room for one more entry."""
+        """Whether the budget has room for another entry."""
         return self.free >= 4 * self.minimum
 
     def cost(self, entry: Entry) -> int:
-        """Return the size that one more entry needs."""
+        """Return the size by which an entry would lengthen the prompt."""
         if entry.entity not in self._of_entity:
             return entry.size
         words = f"; {entry.words}"
@@ -230,7 +230,7 @@ class Sheet:
 
     @property
     def tokens(self) -> int:
-        """The number of tokens of the text."""
+        """The number of tokens in the prompt's text."""
         return -(-self.measure(self.text) // 4) if self._groups else 0
 
     def check(self) -> None:
@@ -249,7 +249,7 @@ class Sheet:
 
     @property
     def text(self) -> str:
-        """The entries as plain text between two marks, or "" without entries."""
+        """The entries as plain text between two marks, or "" if the prompt has no entries."""
         return (
             _wrap_text([_merge_group(group).text for group in self._groups], self._weak)
             if self._groups
@@ -258,7 +258,7 @@ class Sheet:
 
     @property
     def markdown(self) -> str:
-        """The entries as a Markdown quotation, or "" without entries."""
+        """The entries as a Markdown quotation, or "" if the prompt has no entries."""
         return (
             _wrap_markdown([_merge_group(group).markdown for group in self._groups], self._weak)
             if self._groups
@@ -290,7 +290,7 @@ def make_entry(
 
 
 def make_marks(*, uncertain: bool, contradicts: Sequence[str]) -> tuple[str, ...]:
-    """Return a memory's uncertainty and contradiction marks, longest first.
+    """Return the marks of an uncertain or contradicted memory, from longest to shortest.
 
     >>> make_marks(uncertain=True, contradicts=["The team indents with spaces"])
     ('(uncertain) (contradicts: The team indents with spaces)', '(uncertain) (contradicted)')
@@ -305,7 +305,7 @@ def make_marks(*, uncertain: bool, contradicts: Sequence[str]) -> tuple[str, ...
 def _write_entry(
     state: State, row: int, maximum: int, day: bool, excerpt: Excerpt | None, measure: Size
 ) -> Entry:
-    """Return a memory as an entry: a fact as a phrase, a procedure with steps, or its summary.
+    """Return an entry with a memory's fact, procedure or summary.
 
     A memory without a summary is written as its text. With ``day``, notes without files begin with
     their day (UTC) and their speaker.
@@ -392,7 +392,7 @@ def escape_markdown(line: str) -> str:
 
 
 def _write_steps(state: State, row: int) -> str:
-    """Return a procedure as text: name, prerequisites, steps, warnings; empty without steps."""
+    """Return the text of a procedure: name, prerequisites, steps and warnings."""
     steps, needs, warnings = (
         state.lists[name].value_at(row) for name in ("steps", "prerequisites", "warnings")
     )
@@ -420,7 +420,7 @@ def _merge_group(group: list[Entry]) -> Entry:
 
 
 def _wrap_text(lines: list[str] | tuple[str, ...], weak: bool) -> str:
-    """Return the lines enclosed in ``<memory>`` marks with a hash of the lines."""
+    """Enclose lines in ``<memory>`` marks that carry a hash of the lines."""
     inside = "".join(lines)
     number = hashlib.blake2b(inside.encode(), digest_size=4).hexdigest()
     note = f"{_NOTE} {_WEAK}" if weak else _NOTE
@@ -428,7 +428,7 @@ def _wrap_text(lines: list[str] | tuple[str, ...], weak: bool) -> str:
 
 
 def _wrap_markdown(lines: list[str] | tuple[str, ...], weak: bool) -> str:
-    """Put the note that introduces quoted memories before Markdown lines."""
+    """Add the note that introduces quoted memories before lines of Markdown."""
     note = _NOTE.replace("between the marks: quoted", "quoted below:") + f" {_WEAK}" * weak
     return f"{note}\n\n{''.join(lines)}".rstrip("\n")
 
@@ -442,7 +442,7 @@ _MAX_CONTRADICTIONS = 2
 
 
 def find_marks(pool: Candidates, pack: Pack, population: Population) -> dict[int, tuple[str, ...]]:
-    """Return the uncertainty and contradiction marks of the candidates, by row.
+    """Return the marks of uncertain or contradicted candidates, by row.
 
     Parameters
     ----------
@@ -477,7 +477,7 @@ def find_marks(pool: Candidates, pack: Pack, population: Population) -> dict[int
 def _find_contradicting(
     state: State, rows: NDArray[np.int64], population: Population
 ) -> dict[int, list[int]]:
-    """Return the eligible rows that contradict each of ``rows``, the newest edge first."""
+    """Return the eligible rows that contradict each row, those with the newest edge first."""
     crossings = state.edges.crossings(rows)
     relevant = (state.edges.relation[crossings.edge] == _CONTRADICTS) & (
         crossings.neighbour < len(state)

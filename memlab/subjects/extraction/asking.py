@@ -167,7 +167,7 @@ class Read:
 def ask_model(
     model: LanguageModel, turns: Sequence[Turn], where: Scope, *, lessons: bool = False
 ) -> Read:
-    """Return a model's proposals for a few messages, with one request.
+    """Send one request to a model, and return its proposals for a few messages.
 
     With ``lessons``, the proposals include lessons, whose ``rule`` is one of ``SORTS``. Raises
     ModelError if the model does not answer, or if its answer has the wrong form.
@@ -222,7 +222,7 @@ def ask_model(
 
 
 def _text_before(turn: Turn) -> str:
-    """Return the end of the text before a message, which makes "yes, in Rome" understandable."""
+    """Return the end of the message before a turn, which explains answers such as "yes"."""
     return "" if turn.before is None else turn.before.text[-_BEFORE:]
 
 
@@ -233,7 +233,7 @@ Form = TypeVar("Form", bound=_Offer)
 
 
 def _read_offer(raw: object, form: type[Form]) -> tuple[Form, bool]:
-    """Return a proposal of the answer, and whether a malformed field got its default.
+    """Return a proposal, and whether a malformed field was replaced by its default.
 
     Raises _Dropped if a field without a default is missing or malformed.
     """
@@ -247,7 +247,7 @@ def _read_offer(raw: object, form: type[Form]) -> tuple[Form, bool]:
 
 
 def _find_turn(offer: _Offer, validators: dict[int, _Validator]) -> _Validator:
-    """Return the message that a proposal quotes: the numbered one, or the only one with the words."""
+    """Return the message with a proposal's quotation: the numbered one, or the only match."""
     numbered = validators.get(offer.message)
     if numbered is not None and numbered.find(offer.quote) is not None:
         return numbered
@@ -272,11 +272,11 @@ class _Validator:
         self._answer = "" if answer is None else answer.text
 
     def find(self, quote: str) -> tuple[int, int] | None:
-        """Return the position of a quotation in the message, or None."""
+        """Return the first and last position of a quotation in the message, or None."""
         return find_quotation(quote, self._turn.message.text)
 
     def propose(self, offer: _Offer) -> Proposed:
-        """Return a proposal of the answer, or raise _Dropped if it is invalid."""
+        """Return a model's proposal after checks; raise _Dropped if it is invalid."""
         if not 0 <= offer.confidence <= 1:
             raise _Dropped("a confidence outside 0-1")
         position = self.find(offer.quote)
@@ -295,7 +295,7 @@ class _Validator:
         return self._source.memory(self._rule, text, fields, position)
 
     def _propose_fact(self, offer: _Fact, position: tuple[int, int]) -> Proposed:
-        """Return a fact as a proposal; its confidence is low if the user did not say the value."""
+        """Return a model's fact as a proposal, with low confidence if the user did not state it."""
         subject = _normalize_subject(_check_line(offer.subject, _LONGEST_NAME))
         value = _check_line(offer.object, _LONGEST_VALUE)
         predicate = normalize_predicate(_check_line(offer.predicate, _LONGEST_NAME))
@@ -314,7 +314,7 @@ class _Validator:
         return self._source.fact(fact, provenance=provenance, rule=self._rule)
 
     def _propose_lesson(self, offer: _Lesson, position: tuple[int, int]) -> Proposed:
-        """Return a lesson as a proposal that belongs to the agent of the session."""
+        """Return a model's lesson as a proposal that belongs to the agent of the session."""
         text = shorten(_check_line(offer.text, _LONGEST_TEXT), MOST_TOKENS)
         fields = {
             "confidence": min(offer.confidence, _REMEMBERED),
@@ -326,14 +326,14 @@ class _Validator:
 
 
 def _check_choice(value: str, choices: Sequence[str]) -> str:
-    """Return a kind or sort, or raise if it is none of the choices."""
+    """Return a model's choice of a kind or sort, or raise if it is not allowed."""
     if value not in choices:
         raise _Dropped("a kind that was not offered")
     return value
 
 
 def _holds_words(text: str, value: str) -> bool:
-    """Return whether a text has the words of a value, by their stems and without stop words."""
+    """Return whether a text contains the stems of a value's words, without stop words."""
     stems = set(_stemmer().stems(value))
     return (stems and stems <= set(_stemmer().stems(text))) or find_quotation(
         value, text
@@ -342,12 +342,12 @@ def _holds_words(text: str, value: str) -> bool:
 
 @cache  # a stemmer without texts, which does not change
 def _stemmer() -> Words:
-    """Return the stemmer of English."""
+    """Return the stemmer for English words."""
     return Words()
 
 
 def _normalize_subject(name: str) -> str:
-    """Return a subject as the rules write it: user, user's sister, team, or a name."""
+    """Return a subject in the spelling of the rules: user, user's sister, team, or a name."""
     name = re.sub(r"^the\s", "", name, flags=re.IGNORECASE)
     name = re.sub(
         rf"^(?:{USER}|{TEAM})\b", lambda match: match[0].lower(), name, flags=re.IGNORECASE
@@ -356,12 +356,12 @@ def _normalize_subject(name: str) -> str:
 
 
 def _strip_possessives(text: str) -> frozenset[str]:
-    """Return the words of a text as a set, without possessive endings."""
+    """Return the set of words in a text, without possessive endings."""
     return frozenset(word.removesuffix("'s") for word in words_of(text))
 
 
 def find_quotation(quote: str, text: str) -> tuple[int, int] | None:
-    """Return the first and last position of a quotation in a text, or None.
+    """Return the first and last position of a quotation in a text, or None if it is absent.
 
     White space, case, and the kind of quotation marks and dashes are ignored.
     """
@@ -393,7 +393,7 @@ def _fold_text(text: str) -> str:
 
 
 def _check_line(text: str, max_length: int) -> str:
-    """Return a text as one line, or raise if it is empty, too long or unprintable."""
+    """Return a text as one line; raise _Dropped if it is empty, too long or unprintable."""
     line = " ".join(text.split())
     if len(line) > max_length or not any(map(str.isalnum, line)):
         raise _Dropped("an empty or overlong text")
@@ -403,7 +403,7 @@ def _check_line(text: str, max_length: int) -> str:
 
 
 def _parse_answer(content: str) -> dict[str, Any]:
-    """Parse the JSON answer of a model; raise BadAnswer if it has no list of proposals."""
+    """Parse the JSON answer of a model; raise BadAnswer if it contains no list of proposals."""
     answer = read_json_answer(content, dict[str, Any], "facts and memories as they were asked for")
     if not any(name in answer for name in _FORMS):
         raise BadAnswer(
@@ -414,7 +414,7 @@ def _parse_answer(content: str) -> dict[str, Any]:
 
 @cache  # the tables of the language do not change
 def _build_instructions(lessons: bool) -> str:
-    """Return the instructions with the lists of predicates and kinds filled in."""
+    """Return the instructions for a model, with the lists of allowed predicates and kinds."""
     predicates = sorted({predicate for _, predicate, *_ in word_table("verbs").values()})
     words = {
         "PREDICATES": predicates,
@@ -429,7 +429,7 @@ def _build_instructions(lessons: bool) -> str:
 
 
 def _list_schema(**properties: Any) -> dict[str, Any]:
-    """Return the JSON schema of a list of objects with exactly these properties."""
+    """Return the JSON schema of a list of objects that have exactly these properties."""
     object_schema = {
         "type": "object",
         "properties": properties,
@@ -445,7 +445,7 @@ _NUMBERED = {"message": {"type": "integer"}, "quote": _TEXT, "confidence": {"typ
 
 
 def _choice_schema(choices: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON schema of one of some texts."""
+    """Return a JSON schema that allows only these texts."""
     return {"type": "string", "enum": list(choices)}
 
 

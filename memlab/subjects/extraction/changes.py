@@ -45,7 +45,7 @@ _WITH = {
 
 
 def read_changes(clause: ClauseWords, position: int) -> Iterator[Fact]:
-    """Yield the changes of life that a clause states, in order.
+    """Yield the life changes that a clause states, in their order in the clause.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _build_change(
     entity: bool = False,
     text: str | None = None,
 ) -> Fact:
-    """Return a change in a person's life as a fact."""
+    """Return the fact that states a change in a person's life."""
     return Fact(subject, predicate, value, entity, "personal", SURE, start, stop, text)
 
 
@@ -103,7 +103,7 @@ def _skip_helpers(clause: ClauseWords, index: int) -> int:
 
 
 def _read_no_longer(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
-    """Yield a fact that ended: "I no longer work at Acme", "I am not ... any more"."""
+    """Yield a fact that ended, as in "I no longer work at Acme"."""
     # The negation is removed, so that the other words are the statement that no longer holds.
     lows, size = clause.lows, len(clause)
     tail_length = next(
@@ -171,7 +171,7 @@ def _read_post(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
 
 
 def _read_age(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
-    """Yield an age, as in "I turned 35" or "I'm 35 now"."""
+    """Yield the fact of an age, as in "I turned 35" or "I'm 35 now"."""
     if index + 1 >= len(clause) or clause.low(index) not in ("turned", "am"):
         return
     number_index = clause.skip_adverbs(index + 1)[-1]
@@ -210,7 +210,7 @@ def _read_state(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
 
 
 def _read_became(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
-    """Yield a new role, state or choice: "I became a chef", "I switched to tea"."""
+    """Yield a new role, state or choice, as in "I became a chef" or "I switched to tea"."""
     verb = clause.find_longest(index, _lifecycle_table("beginnings"))
     if verb is None or (verb in _PARTICIPLES and clause.lows[index - 1] in ("i", "we")):
         return  # "I become a teacher when I finish" is no change yet; "I have become" is one
@@ -225,7 +225,7 @@ def _read_became(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
 
 
 def _read_ended(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
-    """Yield what the user ended: "I gave up Spanish", "I switched from Vim to Emacs"."""
+    """Yield the fact of an ending, as in "I gave up Spanish" or "I switched from Vim"."""
     verb = clause.find_longest(index, _lifecycle_table("endings"))
     if verb is None:
         return
@@ -246,7 +246,7 @@ def _read_ended(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
 
 
 def _names_what_ended(first: str, predicate: str, value: str, has_name: bool) -> bool:
-    """Return whether the words after an ending verb name what ended.
+    """Return whether the words after "lost" or a similar verb name the thing that ended.
 
     "Lost my keys" may name it, "lost to them" does not.
     """
@@ -274,7 +274,7 @@ def _names_what_ended(first: str, predicate: str, value: str, has_name: bool) ->
 
 
 def _read_present_role(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
-    """Yield a present role: "I'm a teacher now", "I'm now an engineer at Acme"."""
+    """Yield a present role, as in "I'm a teacher now" or "I'm now an engineer at Acme"."""
     if clause.low(index) != "am":
         return
     article = next(
@@ -289,7 +289,7 @@ def _read_present_role(clause: ClauseWords, index: int, start: int) -> Iterator[
 
 
 def _find_loss(clause: ClauseWords, index: int) -> str | None:
-    """Return the longest phrase of loss, such as "died", at a word after adverbs."""
+    """Return the longest phrase of loss, such as "died", after the adverbs at a word."""
     while clause.low(index) in table("extraction", "adverbs"):
         index += 1
     return clause.find_longest(index, _lifecycle_words("gone"))
@@ -349,7 +349,7 @@ def _read_separation(clause: ClauseWords, position: int, start: int) -> Iterator
 
 
 def _lifecycle_table(name: str) -> Any:
-    """Return a table of the lifecycle rules by name."""
+    """Return the table of this name from the lifecycle rules."""
     return lexicon()["lifecycle"][name]
 
 
@@ -360,13 +360,13 @@ def _names_profession(value: str) -> bool:
 
 @cache  # the tables of the language do not change
 def _lifecycle_words(name: str) -> frozenset[str]:
-    """Return a word list of the lifecycle rules by name, as a set."""
+    """Return the words of a list of the lifecycle rules, as a set."""
     return frozenset(_lifecycle_table("words")[name])
 
 
 @cache  # the tables of the language do not change
 def _list_states() -> frozenset[str]:
-    """Return lasting states of persons that another state may end, such as "a vegan"."""
+    """Return the lasting states of persons that another state may end, such as "a vegan"."""
     return frozenset(chain.from_iterable(_lifecycle_table("states").values()))
 
 

@@ -86,7 +86,7 @@ class Setting:
     code: bool
 
     def signs(self, start: int) -> tuple[str, ...]:
-        """Return the names of the signs that apply at a character of the message."""
+        """Return the names of the signs that hold at a character position of the message."""
         long = len(self.text) > _LONG_MESSAGE
         signs = {
             "played": self.role_play,
@@ -102,7 +102,7 @@ class Setting:
 
 
 def read_setting(text: str, *, role_play: bool = False) -> Setting:
-    """Read the signs in a user's message, such as a role or a pasted text.
+    """Return the signs in a user's message that lower confidence, such as a pasted text.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def begins_role(text: str) -> bool:
 
 
 def find_role_play(messages: Sequence[Message]) -> frozenset[int]:
-    """Return the numbers of all messages from the first role-play on.
+    """Return the numbers of all messages from the start of the first role-play.
 
     The result is empty if the messages have named speakers.
     """
@@ -154,7 +154,7 @@ def find_role_play(messages: Sequence[Message]) -> frozenset[int]:
 
 
 def _pad_words(text: str) -> str:
-    """Return the words of a text in lower case, with a space around each word."""
+    """Return a text's words in lower case, with a space before and after each word."""
     return padded(words_of(text))
 
 
@@ -250,7 +250,7 @@ def list_signs(fact: Fact, setting: Setting, *, answered: bool = False) -> tuple
 def adjust_confidence(
     facts: Iterable[Fact], setting: Setting | None, *, answered: bool = False
 ) -> list[Fact]:
-    """Lower the confidence of facts by signs of their message; drop doubtful facts.
+    """Lower the confidence of facts by the signs in their message; drop doubtful facts.
 
     Each sign multiplies the odds of a fact by its weight. Facts below the minimum confidence are
     dropped.
@@ -297,7 +297,7 @@ _SEVERAL_WORDS = 3
 
 
 def _is_specific(value: str) -> bool:
-    """Return whether a plan has a name, a number or enough content words."""
+    """Return whether a plan contains a name, a number or enough content words."""
     is_named = any(part[:1].isupper() or part[:1].isdigit() for part in value.split()[1:])
     return (
         is_named
@@ -307,6 +307,6 @@ def _is_specific(value: str) -> bool:
 
 @cache  # the tables of the language do not change
 def _empty_words() -> frozenset[str]:
-    """Return the words that carry no content, such as fillers and pronouns."""
+    """Return the words without content, such as fillers and pronouns."""
     light = vocabulary("negation", "fillers") | vocabulary("extraction", "contentless")
     return light | vocabulary("acts", "first-person", "third-person")

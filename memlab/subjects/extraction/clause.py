@@ -140,7 +140,7 @@ class ClauseValue(NamedTuple):
 
 @cache  # converting lists to sets takes time, and the tables do not change
 def word_table(name: str) -> Any:
-    """Return a table of the extraction rules, with lists converted to sets."""
+    """Return the table of this name from the extraction rules, with lists as sets."""
     return read_table("extraction", name)
 
 
@@ -172,15 +172,15 @@ class ClauseWords:
         return len(self.lows)
 
     def low(self, index: int) -> str:
-        """Return the word at an index in lower case; "" past the end."""
+        """Return the word at an index in lower case, or "" past the end."""
         return self.lows[index] if index < len(self.lows) else ""
 
     def join_words(self, start: int, stop: int) -> str:
-        """Return the words from ``start`` to ``stop`` in lower case, joined by spaces."""
+        """Return the words from ``start`` to ``stop`` as one text in lower case."""
         return " ".join(self.lows[start:stop])
 
     def original_text(self, start: int, stop: int) -> str:
-        """Return words from ``start`` to ``stop`` as written, without outer punctuation."""
+        """Return the text from word ``start`` to ``stop`` as written, without outer punctuation."""
         return strip_marks(self.text[self.words[start].start : self.words[stop - 1].stop])
 
     def is_capital(self, index: int) -> bool:
@@ -192,14 +192,14 @@ class ClauseWords:
         return first.isupper()
 
     def find_name_end(self, start: int, max_words: int) -> int:
-        """Return the index after a run of at most ``max_words`` capitalised words."""
+        """Return the index after at most ``max_words`` capitalised words."""
         stop = start
         while stop < start + max_words and self.is_capital(stop):
             stop += 1
         return stop
 
     def index_after(self, index: int, stop: int) -> int:
-        """Return the first word after ``index`` that begins at or after ``stop``.
+        """Return the index of the first later word that begins at or after the character ``stop``.
 
         The result is a word index; ``stop`` is a character position in the message.
         """
@@ -210,7 +210,7 @@ class ClauseWords:
         )
 
     def find_longest(self, index: int, phrases: Container[str]) -> str | None:
-        """Return the longest of the ``phrases`` that begins at a word, or None."""
+        """Return the longest of the ``phrases`` that begins at a word, or None without a match."""
         for stop in range(min(index + _MOST_OF_A_VERB, len(self)), index, -1):
             phrase = self.join_words(index, stop)
             if phrase in phrases:
@@ -218,7 +218,7 @@ class ClauseWords:
         return None
 
     def measure_phrase(self, index: int, phrases: Sequence[str]) -> int:
-        """Return the number of words of the first phrase that begins at a word; 0 if none."""
+        """Return the number of words in the first phrase that begins at a word, or 0 without one."""
         for phrase in phrases:
             parts = phrase.split()
             if self.lows[index : index + len(parts)] == parts:
@@ -228,7 +228,7 @@ class ClauseWords:
     # Verbs
 
     def skip_adverbs(self, index: int) -> list[int]:
-        """Return the indices at which a verb may begin: ``index``, and after each adverb."""
+        """Return the indices of a possible verb: ``index`` and the index after each adverb."""
         positions = [index] if index < len(self) else []
         while (
             positions
@@ -241,7 +241,7 @@ class ClauseWords:
         return positions
 
     def find_verb(self, index: int, *, own: bool) -> tuple[str, int] | None:
-        """Return the longest verb at a word, after adverbs, and the index after the verb.
+        """Return the longest verb after the adverbs at a word, and the index after the verb.
 
         The verb is returned in the form of the first person. ``own`` is whether the clause uses
         that form.
@@ -273,7 +273,7 @@ class ClauseWords:
         return None
 
     def _find_form(self, own: bool, before: tuple[str, ...], index: int) -> tuple[str, int] | None:
-        """Return the longest verb form at a word, and the index after the form.
+        """Return the longest verb form that begins at a word, and the index after the form.
 
         ``before`` are words that precede the form.
         """
@@ -285,7 +285,7 @@ class ClauseWords:
         return None
 
     def is_something(self, index: int) -> bool:
-        """Return whether "is" and another word follow, after adverbs."""
+        """Return whether "is" follows the adverbs at an index and precedes another word."""
         return any(
             self.lows[position] == "is" and position + 1 < len(self)
             for position in self.skip_adverbs(index)
@@ -326,7 +326,7 @@ class ClauseWords:
         return ClauseValue(text, stop) if is_valid else None
 
     def read_title(self, index: int, sort: str) -> ClauseValue | None:
-        r"""Return a quoted title after a verb of taste: "I love \"The Santa Clause\" too"."""
+        r"""Return the quoted title after a verb of taste, as in "I love \"The Santa Clause\" too"."""
         if sort not in ("taste", "choice", "subject-matter") or not index:
             return None
         match = _TITLE.match(self.text, self.words[index - 1].stop)
@@ -344,7 +344,7 @@ class ClauseWords:
         )
 
     def is_first_of_two(self, value: ClauseValue) -> bool:
-        """Return whether a value ends with the first of several adjectives.
+        """Return whether a value ends with an adjective that further adjectives follow.
 
         An example is "self-directed, independent learning".
         """
@@ -362,7 +362,7 @@ class ClauseWords:
         return not is_list and not last.lower().endswith("s")
 
     def _end_at_second_verb(self, index: int, lows: list[str], sort: str) -> int:
-        """Return the number of words of a value before an "and" that starts a new clause.
+        """Return the number of words in a value before an "and" that starts a new clause.
 
         Examples are "a Russian major and stay far away" and "Orem and signed a lease".
         """
@@ -383,7 +383,7 @@ class ClauseWords:
         return len(lows)
 
     def _refers_outside(self, index: int, lows: list[str]) -> bool:
-        """Return whether a pronoun in a value refers to something outside the value."""
+        """Return whether a pronoun in a value refers to something that the value does not name."""
         for position, low in enumerate(lows):
             if low not in word_table("third-pronouns"):
                 continue
@@ -402,7 +402,7 @@ class ClauseWords:
 
 @cache  # the tables of the language do not change
 def _index_forms(own: bool) -> dict[tuple[str, ...], str]:
-    """Return an index of first-person verbs by the words of a form.
+    """Return the first-person verbs by the words of their first- or third-person form.
 
     With ``own``, the form is that of the first person, otherwise that of the third.
     """
@@ -414,12 +414,12 @@ def _index_forms(own: bool) -> dict[tuple[str, ...], str]:
 
 @cache  # the tables of the language do not change
 def _stop_phrases(sort: str) -> frozenset[str]:
-    """Return the phrases at which an extracted value ends, from the table ``sort``."""
+    """Return the phrases that end an extracted value of this sort."""
     return frozenset(word_table("stops")[sort])
 
 
 def _end_at_stops(lows: list[str], sort: str) -> int:
-    """Return the number of words of a value before the first phrase that ends it.
+    """Return the number of words in a value before the first phrase that ends the value.
 
     Shorter phrases are tried first.
     """
@@ -438,7 +438,7 @@ def _end_at_stops(lows: list[str], sort: str) -> int:
 
 
 def _end_at_date(lows: list[str], sort: str) -> int:
-    """Return the number of words of a value before its date: "Cardiff in May"."""
+    """Return the number of words in a value before a date, as in "Cardiff in May"."""
     if sort not in _DATED:
         return len(lows)
     for position in range(1, len(lows) - 1):
@@ -453,12 +453,12 @@ def _end_at_date(lows: list[str], sort: str) -> int:
 
 
 def _is_date(low: str) -> bool:
-    """Return whether a word belongs to a date, such as a month."""
+    """Return whether a word can be part of a date, such as a month."""
     return low in word_table("dates") or low in word_table("months")
 
 
 def _end_at_run_on(lows: list[str]) -> int:
-    """Return the number of words of a value before an unpunctuated next sentence.
+    """Return the number of words in a value before the next sentence, if a full stop is missing.
 
     Examples are "San Fran its such a fun city" and "hiking cause it is".
     """
@@ -471,7 +471,7 @@ def _end_at_run_on(lows: list[str]) -> int:
 
 
 def _end_at_tails(lows: list[str]) -> int:
-    """Return the number of words of a value before words such as "these days"."""
+    """Return the number of words in a value before an adverbial such as "these days"."""
     end = len(lows)
     while end:
         sizes = (
@@ -494,7 +494,7 @@ def _is_comparison(lows: list[str]) -> bool:
 
 
 def _is_empty(lows: list[str]) -> bool:
-    """Return whether a value has no content, or only refers to the present moment."""
+    """Return whether a value has no content or refers only to the present moment."""
     if lows == ["to"] or lows[0] == "like" or lows[0] in word_table("deictic"):
         return True
     lone_words = {
@@ -577,7 +577,7 @@ def may_state_fact(text: str) -> bool:
 
 
 def _may_begin_fact(words: list[str], lows: list[str], position: int) -> bool:
-    """Return whether a subject and verb that state a fact may begin at a word."""
+    """Return whether the subject and verb of a fact may begin at a word."""
     # The cheapest tests come first, because the function runs for most words of every message.
     low, beginnings = lows[position], _index_beginnings()
     if low in beginnings["others"]:
@@ -622,7 +622,7 @@ def _may_begin_fact(words: list[str], lows: list[str], position: int) -> bool:
 def _may_state_property(
     lows: list[str], position: int, following: str, capital_follows: bool
 ) -> bool:
-    """Return whether "is" or "are" at a word may state a property."""
+    """Return whether the "is" or "are" at a word may state a property."""
     if not (
         capital_follows
         or following in _VALUES
@@ -644,7 +644,7 @@ def _may_state_property(
 
 
 def _follows_person(words: list[str], lows: list[str], position: int) -> bool:
-    """Return whether a person precedes a verb: a name, a relative, "he" or "she"."""
+    """Return whether a name, a relative, "he" or "she" precedes a verb."""
     before = position - 1
     while before >= 0 and lows[before] in word_table("adverbs"):
         before -= 1
@@ -701,7 +701,7 @@ def _select_thing_verbs(
 
 @cache  # the tables of the language do not change
 def _change_words() -> frozenset[str]:
-    """Return words of which every statement of a life change contains at least one."""
+    """Return a set of words; every statement of a life change contains at least one of them."""
     tables = lexicon()["lifecycle"]
     verbs = [
         *tables["endings"],
@@ -740,7 +740,7 @@ _PLAIN = (
 
 @cache  # the tables of the language do not change
 def _index_beginnings() -> dict[str, frozenset[str]]:
-    """Return the words that begin verbs, grouped by the words that precede them."""
+    """Return the first words of verbs, grouped by the type of subject before them."""
     verbs = [(own.split(), other.split()) for own, (other, *_) in word_table("verbs").items()]
     being = {own[1] for own, _ in verbs if own[0] in ("am", "are")} | {
         trait.split()[0] for trait in word_table("traits")

@@ -14,7 +14,7 @@ __all__ = ["DECLARED"]
 
 
 def _build_extract(verbs: Verbs) -> Any:
-    """Build the function behind ``lab.agents.extract``."""
+    """Return the function that ``lab.agents.extract`` calls."""
     from memlab.subjects.extraction.extraction import Extraction, make_scope
 
     extraction: Extraction = verbs.component("extraction")
@@ -28,7 +28,7 @@ def _build_extract(verbs: Verbs) -> Any:
         agent: str | None,
         **scope: str | None,
     ) -> Any:
-        """Extract proposals from messages in the scope of an agent, project and session."""
+        """Return proposals for messages in the scope of an agent, project and session."""
         return extraction.extract(messages, role, make_scope(agent, **scope), model, otherwise)
 
     return extract

@@ -73,7 +73,7 @@ _ENOUGH = 9
 
 
 def _begins_negated(low: str) -> bool:
-    """Return whether a sentence says that an event did not happen: "I haven't seen"."""
+    """Return whether a sentence begins with a negated event, as in "I haven't seen"."""
     return holds(" " + " ".join(low.split()[:_MOST_BEFORE]) + " ", phrases("durable", "not-done"))
 
 
@@ -82,7 +82,7 @@ _MOST_BEFORE = 7
 
 
 def _refers_outside(words: list[str]) -> bool:
-    """Return whether a pronoun comes before any noun that the pronoun could refer to."""
+    """Return whether a pronoun occurs before any noun to which it could refer."""
     content = 0
     fillers = (
         vocabulary("negation", "fillers")
@@ -187,7 +187,7 @@ _LONGEST_QUESTION = 600
 
 
 def is_hypothetical(question: str) -> bool:
-    """Return whether a message asks a hypothetical question: "If you could ...".
+    """Return whether a message asks a hypothetical question, such as "If you could ...".
 
     Parameters
     ----------

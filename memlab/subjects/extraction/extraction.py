@@ -232,7 +232,7 @@ class Learned(Displayed):
 
     @property
     def text(self) -> str:
-        """The lessons in at most five lines, followed by conflicts and open gaps."""
+        """The lessons in at most five lines, then conflicts and open knowledge gaps."""
         found_lessons = [
             lesson for sort in (*WORK, *LESSONS) for lesson in self.extracted if lesson.rule == sort
         ]
@@ -259,14 +259,14 @@ class Learned(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The frame of ``extracted``."""
+        """The frame of ``extracted``, with one row per proposal."""
         return self.extracted.frame
 
     def __repr__(self) -> str:
         return printable(self.text)
 
     def _display(self) -> object:
-        """Return the table of lessons and proposals, with the text as notes."""
+        """Return the table of lessons and proposals, and the text of the lessons as notes."""
         rows = [
             (proposal.rule, proposal.text, f"{proposal.confidence:g}")
             for proposal in self.extracted
@@ -358,11 +358,11 @@ class Extraction:
         return Extracted(tuple(chain.from_iterable(by_message)), len(messages))
 
     def _admits(self, where: Scope, viewer: str | None) -> Admits:
-        """Return a function that decides by the pack whether an utterance is stored."""
+        """Return a function that decides by the active pack whether to store an utterance."""
         decisions: dict[tuple[object, ...], bool] = {}
 
         def admits(text: str, reading: Utterance, role: str) -> bool:
-            """Return whether to store an utterance; decisions on the same inputs are cached."""
+            """Return whether to store an utterance, from a cache of earlier decisions."""
             reads = self._core.pack.policies["admit"].inputs
             key = (
                 role,
@@ -379,7 +379,7 @@ class Extraction:
         return admits
 
     def of_chats(self, rows: Sequence[tuple[Mapping[str, Any], bool]], linking: str | None) -> int:
-        """Extract and store the facts of loaded rows; return how many were stored.
+        """Extract and store the facts in loaded rows, and return the number of stored facts.
 
         Each row comes with a flag that tells whether it is new to the lab. A session is read in
         order and stored in one transaction. Of a session that was read before, only unread messages
@@ -405,7 +405,7 @@ class Extraction:
         return stored
 
     def _tellings(self) -> dict[tuple[str | None, str | None], list[tuple[int, str]]]:
-        """Return the times and quotations of earlier extractions, by project and session.
+        """Return the time and quotation of each earlier extraction, by project and session.
 
         Extractions that were merged into other memories are included.
         """
@@ -429,7 +429,7 @@ class Extraction:
     def _turn_before(
         self, session: str | None, project: str | None, skipped: int
     ) -> Message | None:
-        """Return the stored turn before a session's last ``skipped`` turns; None if none."""
+        """Return the stored turn before a session's last ``skipped`` turns, or None."""
         if session is None:
             return None
         turns = self._turns(session, project, 1)
@@ -469,7 +469,7 @@ class Extraction:
         viewer: str | None = None,
         written: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
     ) -> Learned:
-        """Find the lessons of a session, and store them if ``store`` is true.
+        """Return the lessons of a session, and store them if ``store`` is true.
 
         See ``lab.agents.end_session``. ``viewer`` is the agent that learns: private memories and
         queries of other agents do not count. ``written`` converts each row to its stored form.
@@ -590,14 +590,14 @@ class Extraction:
 
 
 def _is_of_person(proposal: Proposed) -> bool:
-    """Return whether a proposal of a session of work is a fact that a user states about themselves."""
+    """Return whether a proposal is a fact that users state about themselves."""
     return proposal.fields.get("subject") == USER and proposal.fields["provenance"] == "user-stated"
 
 
 def _take_lessons(
     by_rules: Sequence[Proposed], extracted: Extracted, usage: Asked
 ) -> tuple[list[Proposed], Extracted]:
-    """Return the lessons of a session, and a model's other proposals.
+    """Return the lessons of a session, and the model's proposals that are not lessons.
 
     The model's lessons replace those of rules, except in messages that it did not read.
     """
@@ -623,7 +623,7 @@ class _ModelReader:
     def extract(
         self, messages: Sequence[Message], otherwise: Otherwise, admits: Admits
     ) -> Extracted:
-        """Return a model's proposals for messages from which secrets were removed."""
+        """Return a model's proposals for messages; secrets are already removed."""
         first, role_play = self._model.usage, find_role_play(messages)
         proposed: list[Proposed] = []
         dropped: Counter[str] = Counter()
@@ -658,7 +658,7 @@ class _ModelReader:
     def _read_all(
         self, messages: Sequence[Message]
     ) -> Iterator[tuple[Sequence[Turn], Read | ModelError]]:
-        """Yield what the model read in each request, or its error, in the order of the messages."""
+        """Yield the model's proposals or the error of each request, in the order of the messages."""
         requests = _divide_messages(messages, self._model.batch)
         # The first request goes alone: it finds out whether the server answers, and which fields of
         # a request it refuses.
@@ -671,7 +671,7 @@ class _ModelReader:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _read(self, turns: Sequence[Turn]) -> list[tuple[Sequence[Turn], Read | ModelError]]:
-        """Return what the model read in messages; halve them if the answer cannot be used."""
+        """Yield a model's proposals for messages; halve the request after an unusable answer."""
         try:
             if self._silent >= _SILENT:
                 raise NoAnswer(
@@ -716,7 +716,7 @@ def _parse_messages(conversation: Any, role: str) -> list[Message]:
 
 
 def make_scope(agent: str | None, project: str | None, session: str | None) -> Scope:
-    """Return the scope of a call's proposals: project, session and agent.
+    """Return the project, session and agent for the proposals of a call.
 
     Raises InputError if ``agent`` is not a valid name.
     """

@@ -60,7 +60,7 @@ _SURE = {
 def find_lessons(
     messages: Sequence[Message], where: Scope, *, budget: int, open_words: bool
 ) -> list[Proposed]:
-    """Return the distinct lessons of a session, in the order of ``LESSONS``.
+    """Return the distinct lessons of a session, ordered by sort of lesson.
 
     The lessons take at most ``budget`` tokens. With ``open_words``, the kind of a lesson may be its
     sort, such as "breakthrough". Otherwise only a tag names the sort.
@@ -79,7 +79,7 @@ def find_lessons(
 
 
 def select_lessons(lessons: Sequence[Proposed], budget: int) -> list[Proposed]:
-    """Return the last few lessons of each sort, in the order of ``LESSONS`` and within a budget."""
+    """Return the last few lessons of each sort within a budget, ordered by sort of lesson."""
     result: list[Proposed] = []
     remaining = budget
     for sort in LESSONS:
@@ -92,7 +92,7 @@ def select_lessons(lessons: Sequence[Proposed], budget: int) -> list[Proposed]:
 
 
 def _read_message(source: Source, open_words: bool) -> Iterator[Proposed]:
-    """Yield the lessons that sentences of a message state."""
+    """Yield the lessons that the sentences of a message state."""
     text = source.message.text
     sentences: dict[int, tuple[int, int]] = {}
     for clause in asserted(text):
@@ -135,7 +135,7 @@ def propose_lesson(
     open_words: bool,
     extra: Mapping[str, object],
 ) -> Proposed:
-    """Return a lesson of this sort as a proposal, with its kind, confidence and tag."""
+    """Return a lesson as a proposal, with the kind, confidence and tag of its sort."""
     fields = {
         "kind": sort if open_words and sort in _OPEN else LESSONS[sort],
         "confidence": _SURE[sort],
@@ -153,7 +153,7 @@ _OPEN = ("breakthrough", "failure", "pivot", "solution")
 
 
 def _find_trigger(low: str) -> list[str]:
-    """Return the first informative word after a prohibition, as a list of one trigger.
+    """Return the first informative word after a prohibition in a list, or an empty list.
 
     The warning is then recalled when a query mentions the forbidden thing.
     """
@@ -167,7 +167,7 @@ def _find_trigger(low: str) -> list[str]:
 
 
 def _find_procedures(messages: Sequence[Message], where: Scope) -> Iterator[Proposed]:
-    """Yield a procedure for each completed user task, from its successful tool calls."""
+    """Yield a procedure, made of successful tool calls, for each task that the user confirmed."""
     task: Source | None = None
     pending: list[str] = []
     succeeded: list[str] = []
@@ -268,7 +268,7 @@ _SHORT_QUOTE = 25
 
 
 def _is_task(text: str) -> bool:
-    """Return whether any piece of a text is an order: "It is flaky, please fix it"."""
+    """Return whether a part of a text is an order, as in "It is flaky, please fix it"."""
     parts = _PARTS.split(text[:400])
     return any(first_of(padded(words_of(part)), _list_orders()) is not None for part in parts)
 
@@ -299,7 +299,7 @@ def _went_wrong(message: Message) -> bool:
 
 
 def _build_procedure(task: Source, succeeded: list[str], failed: list[str]) -> Proposed | None:
-    """Return the procedure of a task from its successful tool calls, or None.
+    """Return a procedure made of a task's successful tool calls, or None.
 
     Repeated calls count once. A procedure needs at least two steps.
     """

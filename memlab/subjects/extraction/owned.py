@@ -47,7 +47,7 @@ _PLACING = ("at", "on", "in", "under", "from", "by", "to", "between", "near", "f
 
 
 def read_possession(clause: ClauseWords, position: int) -> Fact | None:
-    """Return the fact about a possession that a clause states, or None."""
+    """Return the fact about a possession in a clause, or None."""
     if position >= len(clause):
         return None
     return (
@@ -62,7 +62,7 @@ def read_possession(clause: ClauseWords, position: int) -> Fact | None:
 
 
 def read_relative(clause: ClauseWords, position: int) -> tuple[Fact | None, Subject | None] | None:
-    """Return the fact that a relative has a name, and the relative as a subject.
+    """Return the fact that names a relative, and the relative as a subject.
 
     "My sister Ola lives ..." gives both, "My sister is called Ola" only the fact, and "My sister
     lives ..." only the subject. The result is None if the text names no relative.
@@ -99,7 +99,7 @@ def read_relative(clause: ClauseWords, position: int) -> tuple[Fact | None, Subj
 
 
 def _measure_copula(clause: ClauseWords, index: int) -> int:
-    """Return 1 if the word is "is" and only a name follows, otherwise 0.
+    """Return 1 if the word at ``index`` is "is" and only a name follows, otherwise 0.
 
     "My boss is Karl" counts, "My sister is French" does not.
     """
@@ -129,7 +129,7 @@ def _read_name_of_relative(clause: ClauseWords, position: int) -> tuple[Fact | N
 def _build_name_fact(
     clause: ClauseWords, index: int, stop: int, start: int, predicate: str
 ) -> Fact:
-    """Return the fact that a relative of the user has the name at these words."""
+    """Return the fact that a relative of the user has a name, which is read at these words."""
     return Fact(
         USER,
         predicate,
@@ -186,7 +186,7 @@ def _is_activity(value: str, name: str) -> bool:
 
 
 def _read_favourite(clause: ClauseWords, position: int) -> Fact | None:
-    """Return a favourite named before the verb: "Harry Potter is my favourite book"."""
+    """Return a favourite that precedes the verb, as in "Harry Potter is my favourite book"."""
     verb = next(
         (
             index
@@ -382,7 +382,7 @@ def _build_property_fact(
     mine: bool,
     person: bool,
 ) -> Fact:
-    """Return a property as a fact, with its kind and confidence."""
+    """Return the fact that states a property, with its kind and confidence."""
     confidence, kind = SURE if mine else SAID_OF_OTHERS, "personal" if person else "fact"
     if predicate not in lexicon()["confidence"]["rules"]:
         confidence = OPEN
@@ -428,7 +428,7 @@ def _read_specific_value(
 
 
 def _read_short_value(clause: ClauseWords, index: int) -> ClauseValue | None:
-    """Return the value at a word if it is short and contains no clause, or else None."""
+    """Return the value at a word if it is short and contains no clause, otherwise None."""
     value = clause.read_value(index, "property")
     if value is None or clause.low(index) in word_table("no-nouns") - {*_PLACING, *ARTICLES}:
         return None
@@ -449,5 +449,5 @@ def _has_name(clause: ClauseWords, start: int, stop: int) -> bool:
 
 
 def _are_nouns(lows: list[str]) -> bool:
-    """Return whether there are words, and all of them may be part of a noun phrase."""
+    """Return whether the words are not empty and may all be part of a noun phrase."""
     return bool(lows) and word_table("no-nouns").isdisjoint(lows)

@@ -27,7 +27,7 @@ _LONGEST_SHOUTED = 3
 
 
 def rate_plausibility(subject: str, predicate: str, value: str) -> Plausibility:
-    """Return whether a value fits its predicate.
+    """Return how well a value fits its predicate: "no", "doubtful" or "fine".
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ _ENDINGS = frozenset(("stopped", "quit", "gave-up", "switched-to", "lost"))
 
 
 def _rate_favourite(predicate: str, words: list[str]) -> Plausibility:
-    """Rate a favourite: implausible if of the moment, or if the value is a sentence."""
+    """Rate a favourite; a passing preference or a whole sentence is implausible."""
     parts = predicate.split("-")[1:]
     if not parts or parts[-1] in vocabulary("extraction", "open-ends") or "moment" in parts:
         return "no"
@@ -99,7 +99,7 @@ def _rate_favourite(predicate: str, words: list[str]) -> Plausibility:
 
 
 def _rate_taste(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a taste: plausible for a thing or activity, not for a time or clause."""
+    """Rate a taste; a thing or activity is plausible, a time or clause is not."""
     first, second = words[0], words[1] if len(words) > 1 else ""
     if first in _plausible_words("no-beginnings") or (
         first in _plausible_words("past") and second not in ("any", "all", "every")
@@ -147,7 +147,7 @@ _FEWEST_OF_THINGS = 3
 
 
 def _is_common_activity(words: list[str]) -> bool:
-    """Return whether a liked activity is too common or repeats a verb: "to chill"."""
+    """Return whether a liked activity is too common to store, such as "to chill"."""
     rest = [word for word in words if word not in ("to", "just", "really", "always")]
     verbs = _plausible_words("any-activities")
     if words[0] in ("love", "like", "enjoy", "hate"):
@@ -166,7 +166,7 @@ _GONE = ("go", "back")
 
 
 def _rate_study(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a field of study: plausible for "biology", not for "the" or "would"."""
+    """Rate a field of study; "biology" is plausible, "the" or "would" is not."""
     if words[0] in ("the", "would", "could", "should", "might", "will", "can", "that"):
         return "no"
     return _rate_taste(subject, value, words)
@@ -197,7 +197,7 @@ def _rate_knowledge(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_age(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate an age: implausible if not a number, or if a user would be a young child."""
+    """Rate an age; anything but a number from 1 to the oldest age is implausible."""
     if not value.isdigit() or not 0 < int(value) <= _OLDEST:
         return "no"
     return "fine" if subject != USER or int(value) >= _YOUNGEST_WRITER else "no"
@@ -208,7 +208,7 @@ _OLDEST, _YOUNGEST_WRITER = 120, 10
 
 
 def _rate_state(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a former state: plausible for a role or trait, not for "embarrassed"."""
+    """Rate a former state; a role or trait is plausible, "embarrassed" is not."""
     return (
         "fine"
         if _is_role(words) or " ".join(words) in _list_traits() or words[-1] in _list_traits()
@@ -217,13 +217,13 @@ def _rate_state(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_food(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a food: plausible if eaten regularly, doubtful for a single "candy bar"."""
+    """Rate a food; food that is eaten once, such as a "candy bar", is doubtful."""
     rating = _rate_taste(subject, value, words)
     return "doubtful" if rating == "fine" and words[0] in ("a", "an", "my", "their") else rating
 
 
 def _rate_employer(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate an employer: doubtful for a field such as "Web development"."""
+    """Rate an employer; a field such as "Web development" is doubtful."""
     if (
         words[-1] in vocabulary("names", "fields")
         and len(words) <= _FEWEST_OF_THINGS
@@ -234,7 +234,7 @@ def _rate_employer(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_playing(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate what a person plays: plausible for an instrument, not for a stage role."""
+    """Rate what a person plays; an instrument is plausible, a stage role is not."""
     if words[0] == "the" and not _plausible_words("parts").isdisjoint(words[1:]):
         return "no"
     return (
@@ -245,7 +245,7 @@ def _rate_playing(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_work(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a subject of work: implausible for a place or time such as "on campus"."""
+    """Rate a subject of work; a place or time such as "on campus" is implausible."""
     return (
         "no"
         if {words[0], words[0].removesuffix("s")} & _plausible_words("work-places")
@@ -254,7 +254,7 @@ def _rate_work(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_language(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a language: plausible for a known language or a name, not for a manner."""
+    """Rate a language; names and known languages are plausible, manners are not."""
     if words[0] in _plausible_words("manners"):
         return "no"
     is_named = any(part[:1].isupper() for part in value.split())
@@ -262,7 +262,7 @@ def _rate_language(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_place(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a place: plausible for a name or a noun of places, else often doubtful."""
+    """Rate a place; names and nouns of places are plausible, most other words doubtful."""
     is_named = any(part[:1].isupper() for part in value.split())
     if words[0] in _plausible_words("no-places") or (
         words[-1] in _NO_PLACE_ALONE and not is_named and len(words) <= _FEWEST_OF_THINGS
@@ -285,7 +285,7 @@ _NO_PLACE_ALONE = frozenset(
 
 
 def _rate_name(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a person's name: plausible if capitalised and not an ordinary word."""
+    """Rate a person's name; a capitalised word is plausible unless it is an ordinary word."""
     if all(is_plain_word(word) for word in words):
         return "no"  # "I'm Terminator", "I am International Relations"
     is_shouted = value.isupper() and len(value) > _LONGEST_SHOUTED
@@ -299,7 +299,7 @@ def _rate_name(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_possession(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a possession: plausible for a lasting thing, not for "to do" or an event."""
+    """Rate a possession; a lasting thing is plausible, an event or "to do" is not."""
     if words[0] == "to":
         return "no"
     ends = _plausible_words("noun-ends") - {"and", "or"}
@@ -313,7 +313,7 @@ def _rate_possession(subject: str, value: str, words: list[str]) -> Plausibility
 
 
 def _rate_wish(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a plan or wish: plausible for an aim in life, not for "win the tablet"."""
+    """Rate a plan or wish; an aim in life is plausible, "win the tablet" is not."""
     verbs = [word for word in words if word not in ("to", "just", "also", "go", "and")]
     if len(verbs) == 1 and verbs[0] in _plausible_words("transitive-verbs"):
         return "no"  # "to visit": what?
@@ -332,7 +332,7 @@ def _rate_wish(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_being(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a role, trait or origin of a person; ``_rate_thing`` rates other values."""
+    """Rate a role, trait or origin of a person, and pass other values to ``_rate_thing``."""
     if words[-1] in _plausible_words("unfinished") or words[-1] in vocabulary(
         "extraction", "favourites"
     ):
@@ -350,7 +350,7 @@ def _rate_being(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_thing(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a statement such as "the port is 8443": "fine" only if it names the team.
+    """Rate a statement about a thing, such as "the port is 8443".
 
     A specific value such as in "The staging port is 8443" is doubtful, others are implausible.
     """
@@ -368,7 +368,7 @@ def _rate_thing(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_role(subject: str, words: list[str]) -> Plausibility:
-    """Rate a role: plausible for the user, a relative or a known occupation.
+    """Rate a role; roles of the user or a relative and known occupations are plausible.
 
     Roles of others are often common knowledge or fiction, so they are doubtful.
     """
@@ -396,7 +396,7 @@ def _is_role(words: list[str]) -> bool:
 
 
 def _names_role(word: str) -> bool:
-    """Return whether a word is a listed role, or has the ending of a role."""
+    """Return whether a word is in the list of roles or has the ending of a role."""
     if word in _plausible_words("no-roles"):
         return False
     roles = vocabulary("linking", "occupations") | vocabulary("extraction", "relations", "traits")
@@ -407,7 +407,7 @@ def _names_role(word: str) -> bool:
 
 
 def _has_content(words: list[str], name: str) -> bool:
-    """Return whether any word is neither a filler nor in the list ``name``."""
+    """Return whether any word is not a filler and not in the word list ``name``."""
     fillers = (
         vocabulary("negation", "fillers")
         | vocabulary("acts", "openers")
@@ -418,7 +418,7 @@ def _has_content(words: list[str], name: str) -> bool:
 
 @cache  # the tables of the language do not change
 def _plausible_words(name: str) -> frozenset[str]:
-    """Return a list of the plausibility rules by name, as a set."""
+    """Return the words of a list of the plausibility rules, as a set."""
     return frozenset(lexicon()["plausible"][name])
 
 

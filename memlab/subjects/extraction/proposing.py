@@ -99,7 +99,7 @@ class Source:
     def memory(
         self, rule: str, text: str, fields: Mapping[str, Any], position: tuple[int, int]
     ) -> Proposed:
-        """Return a memory of the message as a proposal.
+        """Return a proposal for a memory of the message.
 
         ``rule`` is the rule that recognised the memory. ``position`` is the position of the
         quotation.
@@ -114,7 +114,7 @@ class Source:
         return Proposed("memory", text, rule, self.number, start, stop, quotation, all_fields)
 
     def fact(self, fact: Fact, *, provenance: str, rule: str) -> Proposed:
-        """Return a fact of the message, recognised by ``rule``, as a proposal."""
+        """Return a proposal for a fact that ``rule`` recognised in the message."""
         message = self.message
         quotation = message.text[fact.start : fact.stop]
         subject = fact.subject
@@ -154,7 +154,7 @@ def propose(
     *,
     role_play: bool = False,
 ) -> Iterator[Proposed]:
-    """Yield the proposals for one message: facts, then memories if they are admitted.
+    """Yield the proposals for one message: facts, then memories that the pack admits.
 
     ``before`` is the previous message; a question of another speaker is read together with the
     answer. ``role_play`` is whether an earlier message began a role or a game.
@@ -206,14 +206,14 @@ _OTHERS_WORDS = frozenset(("far", "labelled", "played"))
 
 
 def _read_user_setting(message: Message, *, role_play: bool) -> Setting | None:
-    """Return the signs of a user's message, or None if speakers are named."""
+    """Return the signs of a user's message, or None if the message has a named speaker."""
     if message.role != "user" or message.speaker is not None:
         return None
     return read_setting(message.text, role_play=role_play)
 
 
 def _answers_game(message: Message, before: Message | None) -> bool:
-    """Return whether a short message of the user answers a hypothetical question."""
+    """Return whether a user's short message answers a hypothetical question."""
     if (
         before is None
         or before.role == "tool"
@@ -229,7 +229,7 @@ _LONGEST_GAME = 300
 
 
 def _is_worth_proposing(fact: Fact, message: Message) -> bool:
-    """Return whether a fact is worth proposing.
+    """Return whether a fact is worth proposing as a memory.
 
     If speakers are named, doubtful facts about things and other people are not.
     """
@@ -238,7 +238,7 @@ def _is_worth_proposing(fact: Fact, message: Message) -> bool:
 
 
 def find_question(message: Message, before: Message | None) -> str | None:
-    """Return another speaker's question that a message answers; None if there is none."""
+    """Return another speaker's question that a message answers, or None without one."""
     if before is None or not before.text or before.role == "tool":
         return None
     same = (before.role, before.speaker) == (message.role, message.speaker)
@@ -246,7 +246,7 @@ def find_question(message: Message, before: Message | None) -> str | None:
 
 
 def _propose_answer(fact: Fact, answer: Completed, source: Source, *, provenance: str) -> Proposed:
-    """Return a fact of an answer as a proposal.
+    """Return a proposal for the fact that a question and its answer state together.
 
     Its position is that of the answer, and its quotation includes the question.
     """
@@ -278,14 +278,14 @@ def _may_be_memorable(text: str) -> bool:
 
 @cache  # the tables of the language do not change
 def _memorable_first_words() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Return three word sets: starts of memorable phrases, of times, and pronouns."""
+    """Return the first words of memorable phrases and of times, and the speakers' pronouns."""
     times = frozenset(phrase.split()[0] for phrase in phrases("utterance", "times"))
     return frozenset(_index_memorable_phrases()), times, vocabulary("utterance", "speakers")
 
 
 @cache  # the tables of the language do not change
 def _index_memorable_phrases() -> dict[str, tuple[str, ...]]:
-    """Return phrases of events, corrections and standing orders, by first word."""
+    """Return the phrases of events, corrections and standing orders, by their first word."""
     names = ("events", "correction", "correction-openings", "preference-openings")
     all_phrases = sorted(
         {phrase for name in names for phrase in phrases("utterance", name)} | {" no "}
@@ -298,7 +298,7 @@ def _index_memorable_phrases() -> dict[str, tuple[str, ...]]:
 
 
 def _adjust_for_small_talk(fact: Fact, message: Message) -> float:
-    """Return the confidence of a fact, lower for small talk of named speakers."""
+    """Return the confidence of a fact, lowered for the small talk of named speakers."""
     own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
     small_talk = fact.kind == "fact" or (
         fact.predicate == "is" and not own and "their" not in fact.value.split()
@@ -316,7 +316,7 @@ def _is_of_user(subject: str) -> bool:
 
 
 def _name_subject(subject: str) -> str:
-    """Return a subject as a sentence names it: "The user's sister", or a plain name."""
+    """Return a subject as written in a sentence, such as "The user's sister" or a name."""
     return (
         f"The {subject}" if subject in (USER, TEAM) or subject.startswith(f"{USER}'s ") else subject
     )
@@ -325,7 +325,7 @@ def _name_subject(subject: str) -> str:
 def _propose_shared(
     answered: list[Fact], answer: Completed | None, facts: list[Fact], source: Source
 ) -> Iterator[Proposed]:
-    """Yield one memory that quotes everything a user shared in a message."""
+    """Yield one memory that quotes all that a user shared in a message."""
     message = source.message
     own = [
         fact for fact in facts if _is_of_user(fact.subject) and fact.confidence >= _WORTH_SHARING
@@ -438,7 +438,7 @@ _FEWEST_TELLING = 4
 
 @cache  # the tables of the language do not change
 def _empty_words() -> frozenset[str]:
-    """Return the words that carry no content, such as fillers and pronouns."""
+    """Return the words without content, such as fillers and pronouns."""
     light = vocabulary("negation", "fillers") | vocabulary(
         "acts", "openers", "light-reactions", "first-person"
     )
@@ -456,7 +456,7 @@ _NO_SUCH = re.compile(
 
 
 def _choose_rule(low: str, *, of_user: bool, has_question: bool) -> str | None:
-    """Return the rule by which a sentence is worth remembering, or None."""
+    """Return the rule that makes a sentence worth remembering, or None."""
     if of_user and corrects(low, answers_question=has_question) and _NO_SUCH.match(low) is None:
         return "corrects"
     if of_user and tells_event(low):
@@ -468,7 +468,7 @@ def _choose_rule(low: str, *, of_user: bool, has_question: bool) -> str | None:
 def _propose_words(
     source: Source, rule: str, text: str, kind: str, position: tuple[int, int]
 ) -> Proposed:
-    """Return a memory in the speaker's own words as a proposal."""
+    """Return a proposal for a memory in the speaker's own words."""
     provenance = provenance_of(source.message.role, ("corrects",) if rule == "corrects" else ())
     return source.memory(
         rule, text, {"kind": kind, "confidence": _SURE_OF_WORDS, "provenance": provenance}, position

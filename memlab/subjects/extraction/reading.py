@@ -135,7 +135,7 @@ def _containing_sentence(text: str, position: int) -> str:
 def _read_clause(
     clause: ClauseWords, before: Subject | None, person: str | None, role: str
 ) -> Iterator[tuple[Fact | None, Subject | None]]:
-    """Yield the facts of one clause, each with the subject of the clause.
+    """Yield the facts of one clause, each with the clause's subject.
 
     A subject without a fact comes with None.
     """
@@ -163,7 +163,7 @@ def _read_clause(
 
 
 def _is_heading(clause: ClauseWords, subject: Subject) -> bool:
-    """Return whether the verb after a name is capitalised, as in "Case Studies"."""
+    """Return whether the verb after a name is capitalised, as in the heading "Case Studies"."""
     if subject.own or subject.verb >= len(clause):
         return False
     verb = clause.words[subject.verb]
@@ -211,7 +211,7 @@ def _index_opening_phrases() -> dict[str, list[list[str]]]:
 
 
 def _measure_opening(clause: ClauseWords, position: int) -> int:
-    """Return the number of words of the opening phrase at a word; 0 if there is none."""
+    """Return the number of words in the opening phrase at an index, or 0 without one."""
     phrases = _index_opening_phrases().get(clause.low(position), ())
     return max(
         (
@@ -226,7 +226,7 @@ def _measure_opening(clause: ClauseWords, position: int) -> int:
 def _find_subject(
     clause: ClauseWords, position: int, before: Subject | None, person: str | None, role: str
 ) -> Subject | None:
-    """Return the subject at a word of a clause, or None if it is unclear."""
+    """Return the subject that begins at a word of a clause, or None if it is unclear."""
     if position >= len(clause):
         return None
     low, start = clause.low(position), clause.words[position].start
@@ -248,7 +248,7 @@ def _find_subject(
 
 
 def _find_named_subject(clause: ClauseWords, position: int) -> Subject | None:
-    """Return a subject of one to three capitalised words before a verb: "Ada works"."""
+    """Return a subject of capitalised words before a verb, as in "Ada works", or None."""
     for stop in range(clause.find_name_end(position, 3), position, -1):
         if clause.find_verb(stop, own=False) is None and not clause.is_something(stop):
             continue
@@ -285,7 +285,7 @@ def _find_thing_subject(clause: ClauseWords, position: int) -> Subject | None:
 
 
 def _is_done_by_things(verb: tuple[str, int] | None) -> bool:
-    """Return whether a verb can have a thing as its subject; False for None."""
+    """Return whether a verb can have a thing as its subject."""
     return (
         verb is not None and word_table("verbs")[verb[0]][1] in word_table("things")["predicates"]
     )
@@ -316,7 +316,7 @@ def _find_owned_subject(clause: ClauseWords, position: int) -> Subject | None:
 
 
 def _read_predicate(clause: ClauseWords, subject: Subject, role: str) -> Iterator[Fact]:
-    """Yield the facts that the verb or "is" after a subject states."""
+    """Yield the facts that the verb or "is" after a subject expresses."""
     start = subject.start
     match = clause.find_verb(subject.verb, own=subject.own)
     if match is None:
@@ -344,7 +344,7 @@ def _read_predicate(clause: ClauseWords, subject: Subject, role: str) -> Iterato
 
 
 def _verb_confidence(subject: Subject, role: str, verb: str) -> float:
-    """Return the confidence of a fact by its verb, by the speaker and by the subject."""
+    """Return the confidence of a fact, which depends on the verb, speaker and subject."""
     if role != "user":
         return INFERRED
     if verb in ("moved to", "joined", "relocated to", "started at"):
@@ -397,7 +397,7 @@ def _is_lasting_value(
 
 
 def _last_word(value: str) -> str:
-    """Return the last word of a value in lower case; "" if the value contains a name."""
+    """Return the last word of a value in lower case, or "" if the value contains a name."""
     return (
         ""
         if any(part[:1].isupper() for part in value.split()[1:])
@@ -406,7 +406,7 @@ def _last_word(value: str) -> str:
 
 
 def _is_in_capitals(text: str, start: int, stop: int) -> bool:
-    """Return whether a clause is all capitals, so that capitals do not mark names."""
+    """Return whether a clause is in capital letters, which then do not mark names."""
     letters = [sign for sign in text[start:stop] if sign.isalpha()]
     return len(letters) > _SHOUTED and all(sign.isupper() for sign in letters)
 
@@ -416,7 +416,7 @@ _SHOUTED = 3
 
 
 def _is_shouted(word: str) -> bool:
-    """Return whether an ordinary word is in capitals: "WEATHER", but not "MTC"."""
+    """Return whether a capitalised word is ordinary: "WEATHER" is, "MTC" is not."""
     return word.isupper() and is_plain_word(word.lower())
 
 

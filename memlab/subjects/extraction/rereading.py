@@ -45,7 +45,7 @@ class ExtractedMemories(Dependents):
     def revise(
         self, editor: Editor, row: int, text: str, rows: Sequence[int], outcome: EditOutcome
     ) -> None:
-        """Edit or retire the memories that were extracted from the old text.
+        """Edit or retire the memories that were extracted from the corrected memory's old text.
 
         A memory is retired if the new text has no replacement for it.
         """
@@ -128,7 +128,7 @@ def find_outdated(state: State, row: int, new: str, others: Collection[int]) -> 
 
 
 def pair_proposals(state: State, row: int, text: str, rows: Sequence[int]) -> list[Revision]:
-    """Pair extracted memories with the proposals that the corrected text gives.
+    """Pair each extracted memory with its new proposal from the corrected text, or None.
 
     ``rows`` are the memories that were extracted from the memory in ``row``.
     """
@@ -179,7 +179,7 @@ def _replaces(state: State, row: int, item: Proposed) -> bool:
 
 
 def decided_fields(item: Proposed) -> dict[str, object]:
-    """Return the fields that a proposal sets; its unset fact fields are None."""
+    """Return the fields that a proposal sets, with None for unset fields of a fact."""
     fields = {name: item.fields.get(name) for name in FACT} if item.sort == "fact" else {}
     return fields | {
         name: item.fields[name] for name in ("context", "reason") if name in item.fields
@@ -213,7 +213,7 @@ def _find_quoting(state: State, row: int) -> list[int]:
 
 
 def _is_quoted_elsewhere(state: State, row: int, extracted_row: int, quotation: str) -> bool:
-    """Return whether another active memory of the speaker contains a quotation."""
+    """Return whether another active memory of the same speaker contains a quotation."""
     status, speaker = state.names["status"], state.names["speaker"].codes
     is_active = np.isin(status.codes, [status.code(word) for word in RECALLABLE])
     is_active &= speaker == speaker[row]
@@ -228,10 +228,10 @@ def _is_quoted_elsewhere(state: State, row: int, extracted_row: int, quotation: 
 
 
 def _collapse_spaces(text: str) -> str:
-    """Return a text with all white space reduced to single spaces."""
+    """Return a text with each run of white space replaced by one space."""
     return " ".join(text.split())
 
 
 def _fold_name(name: object) -> str:
-    """Return a name in lower case for comparison; "" for None."""
+    """Return a name in lower case for comparisons, or "" for None."""
     return str(name or "").casefold()

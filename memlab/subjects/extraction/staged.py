@@ -88,7 +88,7 @@ class Proposed:
 
     @property
     def operation(self) -> str:
-        """The proposal in the operation language, as for ``lab.upkeep.operations.run``."""
+        """The proposal as one operation for ``lab.upkeep.operations.run``."""
         if self.sort == "memory":
             return f"(remember {write_data(self.text)} {write_data(self.kind)})"
         parts = [
@@ -145,7 +145,7 @@ class Asked:
 
     @property
     def lines(self) -> list[str]:
-        """Sentences on the use of the model: calls, rejected proposals, unread messages."""
+        """Sentences about a model's use: calls, rejected proposals and unread messages."""
         used = self.usage
         lines = [
             f"{self.model}: {used.calls} {'call' if used.calls == 1 else 'calls'}, {used.tokens:,} tokens, "
@@ -222,7 +222,7 @@ class Extracted(Sequence[Proposed], Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row for each proposal, with its fields and its position in the message.
+        """One row per proposal, with its fields and its position in the message.
 
         The columns are ``item``, ``sort``, ``kind``, ``subject``, ``predicate``, ``object``,
         ``value``, ``text``, ``confidence``, ``provenance``, ``rule``, ``message``, ``start``,
@@ -238,7 +238,7 @@ class Extracted(Sequence[Proposed], Displayed):
 
     @property
     def operations(self) -> str:
-        """All proposals in the operation language, one per line."""
+        """All proposals as operations, one per line."""
         return "\n".join(proposal.operation for proposal in self.items)
 
     def __repr__(self) -> str:
@@ -251,11 +251,11 @@ class Extracted(Sequence[Proposed], Displayed):
 
     @property
     def _notes(self) -> list[str]:
-        """Sentences on the use of a language model; empty if no model was used."""
+        """Sentences about the use of a language model; empty if no model was used."""
         return [] if self.asked is None else self.asked.lines
 
     def _display(self) -> object:
-        """Return the table of proposals, with one row for each."""
+        """Return the table of proposals, with one row per proposal."""
         rows = [
             (
                 number,

@@ -131,7 +131,7 @@ class Call:
 
     @cached_property
     def parts(self) -> dict[str, str]:
-        """The commands of a command line by their programs: "pytest", "git push"; readers left out."""
+        """The commands of a command line by program, such as "pytest"; readers are left out."""
         line = self.command.partition("<<")[0]
         masked = _QUOTED.sub(lambda match: "_" * len(match.group()), line)
         result, start = {}, 0
@@ -149,11 +149,11 @@ class Call:
 
     @property
     def program(self) -> str:
-        """The last program of the command line, which the others prepare; "" if there is no program."""
+        """The last program of the command line, or "" if it runs no program."""
         return next(reversed(self.parts), "")
 
     def find(self, program: str) -> str | None:
-        """Return the part that runs a program, with or without its subcommand, or None."""
+        """Return the command that runs a program, or None if the call does not run it."""
         return next(
             (
                 part
@@ -165,7 +165,7 @@ class Call:
 
 
 def find_work(messages: Sequence[Message], where: Scope) -> list[Proposed]:
-    """Return the lessons of a session of work; none if no call names a command or file."""
+    """Return the lessons of a session in which tools ran commands or changed files."""
     calls = read_calls(messages)
     if not calls:
         return []
@@ -200,7 +200,7 @@ def read_calls(messages: Sequence[Message]) -> list[Call]:
 
 
 def _read_call(number: int, name: str, arguments: str) -> Call:
-    """Return the command and the files of a call of a tool."""
+    """Return the command and the files of a tool call."""
     try:
         fields = json.loads(arguments)
     except (ValueError, RecursionError):
@@ -218,7 +218,7 @@ def _read_call(number: int, name: str, arguments: str) -> Call:
 
 
 def _read_result(message: Message) -> tuple[bool, str]:
-    """Return whether a result reports a failure, and its most telling line."""
+    """Return whether a tool result reports a failure, and its most informative line."""
     text = message.text
     if text.startswith("{"):  # Codex wraps what a command printed
         try:
@@ -257,7 +257,7 @@ class _Work:
         self, sort: str, text: str, number: int, files: list[str], position: tuple[int, int] | None = None,
         programs: Sequence[str] = (),
     ) -> Proposed:  # fmt: skip
-        """Return a lesson of a message as a proposal, with its files and programs.
+        """Return a proposal for a lesson in a message, with the lesson's files and programs.
 
         A failed command without any file is a quirk of the environment.
         """
@@ -323,7 +323,7 @@ class _Work:
                 yield self.propose("gotcha", text, call.number, files, (0, 0), programs)
 
     def _find_replacement(self, call: Call) -> Call | None:
-        """Return the next command of the turn that passes, if the command of a call does not exist."""
+        """Return the turn's next successful command if a call's command does not exist, or None."""
         if _MISSING.search(call.error) is None:
             return None
         rest = self.calls_of[self.turns[call.number]]
@@ -337,7 +337,7 @@ class _Work:
         )
 
     def _explain(self, start: int, stop: int) -> str:
-        """Return the sentence that explains a failure, or names something after the success."""
+        """Return the sentence that explains a failure or, failing that, the success after it."""
         sentences = [
             (number, sentence)
             for number in range(start, min(stop + 3, len(self.messages)))
@@ -353,7 +353,7 @@ class _Work:
     # -- sentences --------------------------------------------------------------------------------------------
 
     def read_sentences(self) -> Iterator[Proposed]:
-        """Yield the corrections, rejections, rules, causes, answers and statements of a session.
+        """Yield the lessons that sentences of a session state, the user's first.
 
         The user's come first, because an agent repeats them.
         """
@@ -372,7 +372,7 @@ class _Work:
                     del lessons[:-_COMPARED]
 
     def _read_message(self, number: int) -> Iterator[Proposed]:
-        """Yield the lessons of a message: as a whole if its sentences need one another."""
+        """Yield the lessons of a message, each as a sentence or as the whole message."""
         message, turn = self.messages[number], self.turns[number]
         text, by_user = message.text, message.role == "user"
         is_first = by_user and self.calls[0].number > number
@@ -406,7 +406,7 @@ class _Work:
                 yield self.propose(sort, lesson, number, files, (start, stop), programs)
 
     def _read_answer(self, number: int) -> str:
-        """Return a question with its answer, or "" if a message answers none.
+        """Return a message's answer with the question before it, or "" if it answers none.
 
         A user answers the agent's last question, and an agent with its last words a question of the
         user that it looked into.
@@ -441,7 +441,7 @@ class _Work:
 
 
 def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
-    """Return what happened from a failure to the next result, or "" if nothing was changed."""
+    """Return the steps from a failed call to the next result, or "" if nothing was changed."""
     # What failed comes first, then what replaced it, then what made it pass.
     failing = call.parts[call.program]
     passing = after.find(call.program) or after.parts.get(after.program, "")
@@ -469,7 +469,7 @@ def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
 
 
 def _list_sentences(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield position and text of each sentence that is not a question, without code blocks."""
+    """Yield the position and text of each statement in a message, without code blocks."""
     own = _FENCE.sub(lambda match: " " * len(match.group()), text)
     for part in read_sentences(own):
         if part.act not in ("question", "wish", "greeting"):
@@ -479,7 +479,7 @@ def _list_sentences(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _read_rejection(text: str) -> str:
-    """Return a message in which a user rejects what the agent did, or "" if it is none.
+    """Return a user's message that rejects the agent's work, or "" for any other message.
 
     Its sentences depend on one another, so that they are one lesson.
     """
@@ -496,7 +496,7 @@ def _read_rejection(text: str) -> str:
 
 
 def _choose_sort(sentence: str, low: str, *, by_user: bool, is_first: bool) -> str | None:
-    """Return the sort of lesson that a sentence states, or None.
+    """Return the sort of lesson that a sentence states, or None without a lesson.
 
     The first message of a user states the task, so that only plain rules in it are lessons.
     """
@@ -528,12 +528,12 @@ def _states(sentence: str) -> bool:
 
 
 def _telling_words(text: str) -> set[str]:
-    """Return the words of a text that name something."""
+    """Return the words of a text that carry content."""
     return {word for word in words_of(text) if word not in vocabulary("negation", "fillers")}
 
 
 def _has_object(text: str) -> bool:
-    """Return whether a lesson names its object."""
+    """Return whether a lesson is long enough and names the thing that it is about."""
     words = _telling_words(text)
     return (
         len(text.split()) >= _FEWEST_WORDS

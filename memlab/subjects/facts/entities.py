@@ -68,7 +68,7 @@ class Decision:
 
 
 def find_entity(entities: Entities, name: str) -> int:
-    """Return the number of the entity with a name; raise UnknownName if there is none."""
+    """Return the number of the entity with this name, or raise UnknownName."""
     number = entities.find_number(name)
     if number is None:
         raise UnknownName(
@@ -80,7 +80,7 @@ def find_entity(entities: Entities, name: str) -> int:
 def decide_declaration(
     entities: Entities, name: str, type: str | None, aliases: Sequence[str]
 ) -> Decision:
-    """Decide to create or extend an entity with a type and aliases.
+    """Return the decision to create an entity or to add a type and aliases to it.
 
     Raises InputError if another entity has one of the aliases.
     """
@@ -100,7 +100,7 @@ def decide_declaration(
 
 
 def decide_merge(state: State, name: str, into: str) -> Decision:
-    """Decide to merge one entity into another, with its facts and names."""
+    """Return the decision to merge one entity, its facts and its names into another."""
     entities = get_entities(state)
     source_number, target_number = find_entity(entities, name), find_entity(entities, into)
     if source_number == target_number:
@@ -132,7 +132,7 @@ def decide_merge(state: State, name: str, into: str) -> Decision:
 
 
 def decide_undo(state: State, name: str) -> Decision:
-    """Decide to undo a merge: the entity gets back its facts and edges.
+    """Return the decision to undo a merge and give the entity its facts and edges back.
 
     Only facts and edges that still belong to the merged entity are returned.
     """
@@ -180,7 +180,7 @@ def decide_undo(state: State, name: str) -> Decision:
 def decide_split(
     state: State, name: str, new: str, rows: Sequence[int], aliases: Sequence[str]
 ) -> Decision:
-    """Decide to move some facts and names of an entity to a new one."""
+    """Return the decision to move some facts and names of an entity to a new entity."""
     entities = get_entities(state)
     number = find_entity(entities, name)
     source, canonical = entities.entries[number].name, normalize_entity_name(new)
@@ -236,7 +236,7 @@ def _find_rows(state: State, column: str, name: str) -> Rows:
 
 
 def _find_mentions(state: State, name: str) -> tuple[Rows, Rows]:
-    """Return the edges that mention an entity, and their ascending memory rows."""
+    """Return the edges that mention an entity and the rows of their memories, ascending."""
     node = state.nodes.find("entity", [name])
     crossings = state.edges.crossings(node[node >= 0])
     is_mention = (
@@ -249,7 +249,7 @@ def _find_mentions(state: State, name: str) -> tuple[Rows, Rows]:
 
 
 def _find_unnamed(entities: Entities, root: int, *, excluded: int | None = None) -> Rows:
-    """Return the rows that mention an entity merged into ``root``, but not in a fact.
+    """Return the rows that mention an entity merged into ``root`` other than in a fact.
 
     Such a row has the merged entity neither as subject nor as object. Entities below ``excluded``
     are left out.
@@ -266,12 +266,12 @@ def _find_unnamed(entities: Entities, root: int, *, excluded: int | None = None)
 
 
 def _rename_column(rows: Rows, column: str, name: str) -> Change:
-    """Return the change that sets the subject or object of some rows."""
+    """Return the change that replaces the subject or object of some facts."""
     return Change(set=[build_values(_ids(rows), **{column: name})]) if len(rows) else Change()
 
 
 def _link_rows(rows: Rows, name: str, weights: NDArray[np.float64]) -> Change:
-    """Return the change that links some rows to an entity."""
+    """Return the change that links memories to an entity."""
     if not len(rows):
         return Change()
     return Change(
@@ -280,7 +280,7 @@ def _link_rows(rows: Rows, name: str, weights: NDArray[np.float64]) -> Change:
 
 
 def _ids(rows: Rows) -> list[int]:
-    """Return the memory ids of the given rows."""
+    """Return the memory ids of the rows."""
     ids: list[int] = (rows + 1).tolist()
     return ids
 
@@ -297,7 +297,7 @@ _GONE = ("purged", "retracted", "deleted")
 
 
 def infer_types(state: State) -> dict[str, str]:
-    """Infer the types of entities from facts, by entity key.
+    """Infer the type of each entity from its facts.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def infer_types(state: State) -> dict[str, str]:
 
 
 def _infer_from_fact(subject: str, predicate: str, value: str | None) -> Iterable[tuple[str, str]]:
-    """Yield the types that one fact implies for its entities."""
+    """Yield the entity types that one fact implies."""
     types = lexicon()["entities"]["types"].get(predicate.partition(":")[0])
     if types is None and predicate in table("extraction", "relations"):
         types = ["person", "thing" if predicate in lexicon()["entities"]["pets"] else "person"]
@@ -386,7 +386,7 @@ class Entity(Displayed):
 
     @classmethod
     def of(cls, listed: EntitySummary, inferred: Mapping[str, str]) -> Entity:
-        """Build an entity from a listing, with an inferred type if none is declared.
+        """Return a listed entity, with an inferred type if none is declared.
 
         Parameters
         ----------
@@ -402,7 +402,7 @@ class Entity(Displayed):
         )
 
     def _display(self) -> object:
-        """Return one sentence about the entity."""
+        """Return one sentence that describes the entity."""
         also = f", also {', '.join(self.aliases[:10])}" if self.aliases else ""
         more = f" and {len(self.aliases) - 10:,} more" if len(self.aliases) > 10 else ""
         return (
@@ -426,7 +426,7 @@ class LabEntities:
         self._core = core
 
     def frame(self) -> pl.DataFrame:
-        """Return every entity as a row.
+        """Return a frame with one row per entity.
 
         Returns
         -------
@@ -514,7 +514,7 @@ class LabEntities:
 
     @checked
     def merge(self, entity: str, into: str) -> Entity:
-        """Merge one entity into another, with its names and facts.
+        """Merge one entity into another, with all names and facts.
 
         Facts keep their ids and texts. ``split(entity)`` undoes the merge.
 
@@ -615,7 +615,7 @@ class LabEntities:
 
     @staticmethod
     def _listed(state: State, name: str) -> Entity:
-        """Return the named entity as listed in the state."""
+        """Return the entity of this name, with its current facts and names."""
         entities = get_entities(state)
         return Entity.of(entities.summarize(find_entity(entities, name)), infer_types(state))
 

@@ -79,7 +79,7 @@ class LabFacts:
         linking: str | None = None,
         **fields: Any,
     ) -> Memory:
-        """Remember a fact: a subject, a predicate, and a value or another entity.
+        """Remember a fact: a subject, a predicate, and a value or a second entity.
 
         Names of entities are matched case-insensitively; a new name creates an entity. The fact
         starts with the status of the pack's setting ``fact-status``. The pack's ``link`` and
@@ -231,7 +231,7 @@ class LabFacts:
 
     @checked
     def retract(self, fact: Memories, *, reason: str | None = None) -> None:
-        """Mark a fact as never true; only ``lab.facts.frame`` still shows it.
+        """Mark a fact as never true; from then on only ``lab.facts.frame`` lists it.
 
         Facts that it superseded stay superseded. If the same fact is stored later, it is a new one.
         Packs that forget retracted facts, such as ``factgraph``, delete it in the next pass of
@@ -280,7 +280,7 @@ class LabFacts:
         at: When | None = None,
         log: bool = True,
     ) -> Narrative:
-        """Write the facts about a query, or given memories, as one line per entity.
+        """Write facts about a query, or the given memories, with one line per entity.
 
         The text is for a prompt: "USER CONTEXT: prefers dark (theme); uses Python (staged)."
         Nothing is generated: a fact is its predicate and value, another memory its text. Entities
@@ -343,7 +343,7 @@ class LabFacts:
         session: str | None = None,
         at: When | None = None,
     ) -> Narrative:
-        """Describe one entity in prose, for a prompt.
+        """Write a prose description of one entity, for a prompt.
 
         Example: "The user is a software engineer who likes Python and lives in Oslo." The text uses
         the valid facts of the entity. For the user it also uses memories of the kinds personal,
@@ -395,7 +395,7 @@ class LabFacts:
             )
 
     def _called(self, state: State, name: str) -> str:
-        """Return the canonical name of an entity; raise UnknownName if there is none."""
+        """Return the canonical name of an entity, or raise UnknownName."""
         check_name("subject", name)
         entities = get_entities(state)
         return entities.entries[find_entity(entities, name)].name

@@ -69,7 +69,7 @@ def ends_fact(new: Triple, old: Triple) -> bool:
 
 
 def _replaces_value(new: Triple, old: Triple) -> bool:
-    """Return whether the new fact gives another value of a single-valued property."""
+    """Return whether a new fact gives a single-valued property another value."""
     is_favourite = new.predicate.startswith(("favourite-", "favorite-"))
     if new.predicate == old.predicate and (
         is_favourite or new.predicate in _lifecycle_words("one-value")
@@ -101,7 +101,7 @@ def _replaces_value(new: Triple, old: Triple) -> bool:
 
 
 def _changes_state(new: Triple, old: Triple) -> bool:
-    """Return whether a new fact is a state incompatible with the old one."""
+    """Return whether a new fact states a condition that is incompatible with the old fact."""
     if new.predicate not in (
         "is",
         "is-now",
@@ -137,7 +137,7 @@ def _changes_state(new: Triple, old: Triple) -> bool:
 
 
 def _ends_by_name(new: Triple, old: Triple) -> bool:
-    """Return whether a new fact says that the thing in an older fact ended.
+    """Return whether a new fact names an older fact's thing as ended.
 
     Examples: "quit my job", "sold the car".
     """
@@ -171,7 +171,7 @@ def _ends_by_name(new: Triple, old: Triple) -> bool:
 
 
 def _is_of_another_kind(new: str, old: str, words: list[str]) -> bool:
-    """Return whether the values name different kinds of one class.
+    """Return whether two values name different kinds of one class, such as car and van.
 
     A person who sold the van still drives a car.
     """
@@ -181,7 +181,7 @@ def _is_of_another_kind(new: str, old: str, words: list[str]) -> bool:
 
 
 def _is_opposite(new: Triple, old: Triple) -> bool:
-    """Return whether the facts are opposites of the same thing: likes and dislikes."""
+    """Return whether two facts give opposite opinions of one thing, such as likes and dislikes."""
     for pair in lexicon()["lifecycle"]["words"]["opposites"]:
         if {new.predicate, old.predicate} == set(pair.split()):
             return bool(_stem_value(new.value) & _stem_value(old.value))
@@ -189,7 +189,7 @@ def _is_opposite(new: Triple, old: Triple) -> bool:
 
 
 def _excludes_food(new: Triple, old: Triple) -> bool:
-    """Return whether a new diet excludes the food in an older fact."""
+    """Return whether a new fact's diet excludes the food in an older fact."""
     foods = table("lifecycle", "foods")
     for diet, food_fact, is_food_later in ((new, old, False), (old, new, True)):
         excluded_foods = foods.get(_find_state(diet.value).removeprefix("a "))
@@ -212,7 +212,7 @@ def _is_gone(new: Triple) -> bool:
 
 
 def _had_lost_thing(name: str, old: Triple) -> bool:
-    """Return whether an older fact says that its subject has a thing now lost.
+    """Return whether an older fact's subject had the thing that is now lost.
 
     The lost thing is given by its name, or as "user's dog".
     """
@@ -231,7 +231,7 @@ def _had_lost_thing(name: str, old: Triple) -> bool:
 
 
 def _differ(new: str, old: str) -> bool:
-    """Return whether two values of a property differ; "Oslo" and "Oslo, Norway" do not."""
+    """Return whether two values of a property differ; "Oslo" and "Oslo, Norway" agree."""
     new_words, old_words = (
         set(words_of(new)) - _lifecycle_words("light"),
         set(words_of(old)) - _lifecycle_words("light"),
@@ -240,7 +240,7 @@ def _differ(new: str, old: str) -> bool:
 
 
 def _are_alternatives(new: str, old: str) -> bool:
-    """Return whether two values are different choices of one group."""
+    """Return whether two values are different choices from one group of alternatives."""
     new_words, old_words = set(words_of(new)), set(words_of(old))
     return any(
         new_words & set(group) and old_words & set(group) and not new_words & old_words
@@ -249,14 +249,14 @@ def _are_alternatives(new: str, old: str) -> bool:
 
 
 def _is_profession(value: str) -> bool:
-    """Return whether a value contains a profession."""
+    """Return whether a value contains the name of a profession."""
     words = words_of(value)
     return bool(words) and not _lifecycle_words("professions").isdisjoint(words)
 
 
 @cache  # the tables that this reads do not change
 def _index_states() -> dict[str, str]:
-    """Return the exclusive group that each state belongs to."""
+    """Return the group of exclusive states to which each state belongs."""
     return {
         state: group
         for group, states in lexicon()["lifecycle"]["states"].items()
@@ -265,7 +265,7 @@ def _index_states() -> dict[str, str]:
 
 
 def _find_state(value: str) -> str:
-    """Return the state that a value begins with: "married with two kids" is married."""
+    """Return the state at the start of a value, such as "married" in "married with two kids"."""
     low = " ".join(words_of(value))
     if low in _index_states():
         return low
@@ -278,25 +278,25 @@ def _find_state(value: str) -> str:
 
 @cache  # the tables that this reads do not change
 def _lifecycle_words(name: str) -> frozenset[str]:
-    """Return the words of a list in the lifecycle rules as a set."""
+    """Return the words of a list of the lifecycle rules, as a set."""
     return frozenset(lexicon()["lifecycle"]["words"][name])
 
 
 @cache  # the tables that this reads do not change
 def _ending_predicates() -> frozenset[str]:
-    """Return the predicates of verbs that say that something ended."""
+    """Return the predicates of verbs of ending, such as "sold" or "gave up"."""
     endings: dict[str, Any] = lexicon()["lifecycle"]["endings"]
     return frozenset(predicate for predicate, _ in endings.values())
 
 
 @cache  # each list of words in the tables is stemmed only once
 def _stem_words(words: tuple[str, ...]) -> frozenset[str]:
-    """Return the set of stems of some words."""
+    """Return the stems of the words as a set."""
     return frozenset(map(_stem_word, words))
 
 
 def _stem_value(value: str) -> frozenset[str]:
-    """Return the stems of the distinguishing words of a value."""
+    """Return the stems of a value's words, without words of little meaning."""
     return frozenset(
         _stem_word(word) for word in words_of(value) if word not in _lifecycle_words("light")
     )
@@ -381,7 +381,7 @@ def decide_succession(
     told: Sequence[Sequence[Any]] = (),
     now: int,
 ) -> Succession:
-    """Decide which facts new facts end, and which new facts are already over.
+    """Decide which stored facts the new facts end, and which new facts are already over.
 
     A fact that is stated again after another value is valid again. The statement ends the fact with
     the other value, whose valid time becomes a gap in the repeated fact.
@@ -499,17 +499,17 @@ def _build_change(
 
 
 def _write_reason(new: _Fact, old: _Fact) -> str:
-    """Return the reason field of an ended fact."""
+    """Return the reason that is stored with an ended fact."""
     return f"Updated: {old.triple.predicate} {old.triple.value} -> {new.triple.predicate} {new.triple.value}"
 
 
 def _read_new_fact(
     columns: Mapping[str, Sequence[Any]], position: int, id: int, now: int
 ) -> _Fact | None:
-    """Return the fact in a new row, or None if the row is no fact."""
+    """Return the fact in a new row, or None if the row is not a fact."""
 
     def of(name: str) -> Any:
-        """Return a field of the row, or its default."""
+        """Return a field of the new row, or the field's default."""
         column = columns.get(name)
         value = None if column is None else column[position]
         return MEMORY[name].default if value is None and name in MEMORY else value
@@ -538,7 +538,7 @@ def _read_new_fact(
 
 
 def _find_affected(state: State, fresh: Sequence[Triple], gone: Collection[int]) -> list[_Fact]:
-    """Return the stored facts that new facts may affect.
+    """Return the stored facts that the new facts may end or contradict.
 
     Such a fact has the subject of a new fact, or the owner of that subject. Or its value names the
     subject of a new fact, or a new value names its subject.
@@ -568,7 +568,7 @@ def _find_affected(state: State, fresh: Sequence[Triple], gone: Collection[int])
 
 
 def _read_stored_fact(state: State, row: int) -> _Fact | None:
-    """Return the fact in a stored row, or None if it is no fact or was retracted."""
+    """Return the fact in a stored row, or None if it is not a fact or was retracted."""
     names, numbers = state.names, state.numbers
     subject, value = (
         names["subject"].value_at(row),
@@ -590,7 +590,7 @@ def _read_stored_fact(state: State, row: int) -> _Fact | None:
 
 
 def _close_interval(until: int) -> int:
-    """Return the end of an interval; an open interval ends in the far future."""
+    """Return the end of an interval, or the far future if it is still open."""
     return _FOREVER if until == NEVER else until
 
 

@@ -57,7 +57,7 @@ def is_first_person(text: str) -> bool:
 
 
 def convert_to_third_person(text: str) -> str | None:
-    """Convert a first-person text to the third person, without a subject.
+    """Return a first-person text in the third person without a subject, or None if unsure.
 
     Return None if the result would not be certain.
 
@@ -85,7 +85,7 @@ def _convert_verb(word: str) -> str:
 
 @cache  # the tables that this reads do not change
 def _index_verbs() -> dict[str, str]:
-    """Return third-person verbs by first-person form."""
+    """Return the third-person form of each first-person verb."""
     verbs = lexicon()["extraction"]["verbs"].items()
     first = {
         own.split()[0]: other.split()[0]
@@ -98,7 +98,7 @@ def _index_verbs() -> dict[str, str]:
 
 @cache  # compiling the patterns takes time, and the tables do not change
 def _compile_openings() -> list[tuple[re.Pattern[str], str | None]]:
-    """Return patterns of convertible openings with their replacements.
+    """Return patterns of first-person openings, each with its replacement.
 
     A replacement of None stands for the verb that the pattern captures.
     """
@@ -120,7 +120,7 @@ def _compile_openings() -> list[tuple[re.Pattern[str], str | None]]:
 
 @cache  # the tables that this reads do not change
 def _compile_pronouns() -> re.Pattern[str]:
-    """Return the pattern of first-person pronouns."""
+    """Return a pattern that matches first-person pronouns."""
     return re.compile(rf"\b(?:{'|'.join(lexicon()['first-person']['pronouns'])})\b", re.IGNORECASE)
 
 
@@ -191,7 +191,7 @@ class _Statement:
 
     @property
     def marked(self) -> str:
-        """The words of the statement, marked if the memory is staged."""
+        """The words of the statement, with a mark if the memory is staged."""
         return f"{self.words} (staged)" if self.staged else self.words
 
 
@@ -204,7 +204,7 @@ def write_narrative(
     query: str = "",
     stop_words: frozenset[str] = frozenset(),
 ) -> Narrative:
-    """Write the memories in these rows, best first, as one line for each entity.
+    """Write the memories in these rows, best first, with one line per entity.
 
     Memories that are not recallable or not valid now are left out; staged facts are marked. The
     entities that the query names come first, in the query's order. Other entities follow, ordered
@@ -227,7 +227,7 @@ def write_narrative(
 
 
 def _list_names(entities: Entities, name: str) -> list[str]:
-    """Return the name and the aliases of an entity."""
+    """Return the name and all aliases of an entity."""
     number = entities.find_number(name)
     if number is None:
         return [name]
@@ -238,7 +238,7 @@ def _list_names(entities: Entities, name: str) -> list[str]:
 def write_profile(
     state: State, rows: Rows, entity: str, type: str | None, *, budget: int
 ) -> Narrative:
-    """Describe one entity in prose.
+    """Write a prose description of one entity.
 
     Example: "The user is a software engineer who likes Python and lives in Oslo." `rows` come from
     ``select_profile_rows``. Memories that are not facts keep their words, unless they can be
@@ -257,7 +257,7 @@ def write_profile(
 def select_profile_rows(
     state: State, pack: Pack, entity: str, now: int, *, visible: NDArray[np.bool_] | None = None
 ) -> Rows:
-    """Return the rows for a profile of an entity, best first.
+    """Return the rows of memories for a profile of an entity, best first.
 
     They are its valid facts, and for the user also memories of the kinds personal, preference, goal
     and trait. `visible` masks the rows that may take part. The order is by the pack's
@@ -288,7 +288,7 @@ def select_profile_rows(
 
 
 def _write_statement(state: State, row: int, *, entity: str | None = None) -> _Statement:
-    """Return a memory in words: a fact by its predicate, another memory by its text."""
+    """Return a memory as a statement: a fact as a phrase, any other memory as its text."""
     names = state.names
     subject, predicate = names["subject"].value_at(row), names["predicate"].value_at(row)
     value = names["object"].value_at(row) or names["value"].value_at(row)
@@ -310,7 +310,7 @@ def _write_statement(state: State, row: int, *, entity: str | None = None) -> _S
 def _fit_to_budget(
     statements: Sequence[_Statement], write: Callable[[Sequence[_Statement]], str], budget: int
 ) -> Narrative:
-    """Return the best statements that fit the budget, without control characters."""
+    """Return the best statements that fit into the budget."""
     result: list[_Statement] = []
     text = ""
     for statement in statements:
@@ -378,6 +378,6 @@ def _join_clauses(clauses: Sequence[str]) -> str:
 
 
 def _write_sentence(text: str) -> str:
-    """Return a text as a sentence, quoted if it is in the first person."""
+    """Return a text as a sentence, in quotation marks if it is in the first person."""
     closed = text if text.endswith((".", "!", "?", "\u3002", "\u061f")) else f"{text}."
     return f'In their words: "{closed}"' if is_first_person(text) else closed

@@ -84,7 +84,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 def build_log(events: Iterable[Event], *, hidden: NDArray[np.bool_] | None = None) -> pl.DataFrame:
-    """Return a row for each event, as in ``Lab.log``, without ``hidden`` memories."""
+    """Return one row per event, as in ``Lab.log``, without ``hidden`` memories."""
     rows = [
         (
             event.seq,
@@ -101,7 +101,7 @@ def build_log(events: Iterable[Event], *, hidden: NDArray[np.bool_] | None = Non
 
 
 def list_memories(event: Event) -> list[int]:
-    """Return the ids that an event added, showed, judged or changed, ascending."""
+    """Return the ids of memories that an event added, returned, judged or changed, ascending."""
     # Each field of an event's body names memories in its own way.
     body = event.body
     concerned_ids: set[int] = set()
@@ -124,7 +124,7 @@ def list_memories(event: Event) -> list[int]:
 
 
 def _drop_hidden(ids: list[int], hidden: NDArray[np.bool_] | None) -> list[int]:
-    """Return the ids of memories that are not hidden."""
+    """Return the memory ids without those of hidden memories."""
     return ids if hidden is None else [id for id in ids if not hidden[id - 1]]
 
 

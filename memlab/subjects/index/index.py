@@ -47,7 +47,7 @@ class LabIndex:
         progress: bool = True,
         compare: bool = False,
     ) -> IndexReport:
-        """Compare the index with exact search, and measure the cost of both.
+        """Compare the index with exact search, and measure the memory and time of both.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class LabIndex:
 
     @checked
     def wait(self, timeout: Seconds | None = None) -> bool:
-        """Wait until a running build has ended.
+        """Wait until the running build ends.
 
         Parameters
         ----------

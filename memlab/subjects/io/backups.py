@@ -57,7 +57,7 @@ class Backup(Displayed):
 
 
 def back_up_if_due(store: Store, *, closing: bool, keep: int = 3) -> None:
-    """Write the daily backup of a lab that was opened with ``backups=True``, if due.
+    """Write the daily backup if it is due and the lab was opened with ``backups=True``.
 
     A backup is due if there is none, or if events are newer than the last backup and it is a day old. With ``closing``,
     its age does not matter.
@@ -79,7 +79,7 @@ def back_up(store: Store, folder: str | Path | None, keep: int) -> Backup:
 
 
 def check_open(store: Store, *, repair: bool) -> Checked:
-    """Check the files of an open lab, and repair them with ``repair``."""
+    """Check the files of an open lab, and repair damage if ``repair`` is true."""
     journal = store.journal
     if not isinstance(journal, Journal):
         raise ReadOnlyLab(f"{store.where} has no files of its own. Check the lab itself.")
@@ -113,7 +113,7 @@ def _write(store: Store, folder: str | Path | None, keep: int) -> BackupFolder:
 
 
 def _result(newest: BackupFolder) -> Backup:
-    """Return the description of a new backup, with all backups of its folder."""
+    """Return the description of a new backup, with a table of its folder's backups."""
     backups = list_backups(newest.path.parent)
     sizes = [sum(file.stat().st_size for file in backup.path.iterdir()) for backup in backups]
     frame = pl.DataFrame(

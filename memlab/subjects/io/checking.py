@@ -96,7 +96,7 @@ class Checked(Displayed):
 
 @checked
 def check(path: str | Path, *, repair: bool = True, key: KeySource | None = None) -> Checked:
-    """Compare every part of the lab at ``path`` with its checksums, and repair it.
+    """Compare every part of a lab with its checksums, and repair damaged parts.
 
     The check covers every row of the journal, the fold of every event, snapshots, indexes, backups,
     and whether events are missing at the end. Damaged rows are repaired from a sound backup or
@@ -147,7 +147,7 @@ def check(path: str | Path, *, repair: bool = True, key: KeySource | None = None
 
 
 def find_lab(path: str | Path) -> Path:
-    """Return the absolute path of a lab, which may be damaged, or raise NotALab."""
+    """Return the absolute path of a lab that may be damaged, or raise NotALab."""
     folder = Path(path).expanduser().absolute()
     exists = folder.is_dir()
     with contextlib.suppress(DamagedLab):
@@ -178,7 +178,7 @@ class _Checking:
         self.rows: list[tuple[str, str, str, str]] = []
 
     def run(self) -> None:
-        """Check every part of the lab. Events are folded only if the journal is sound."""
+        """Check every part of the lab; fold the events only if the journal is sound."""
         journal = self._open_journal()
         if journal is None:
             self._check_backups(None)
@@ -192,11 +192,11 @@ class _Checking:
                 self._check_fold(journal)
 
     def _report(self, file: str, part: str, state: str, detail: str = "") -> None:
-        """Add a row to the result."""
+        """Add a row for a file to the result of the check."""
         self.rows.append((file, part, state, detail))
 
     def _open_journal(self) -> Journal | None:
-        """Open the journal and report missing events; return None if it is damaged."""
+        """Open the journal and report missing events, or return None if it is damaged."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DamageWarning)
             try:
@@ -220,7 +220,7 @@ class _Checking:
         return journal
 
     def _check_journal(self, journal: Journal) -> bool:
-        """Check and repair the rows of the journal; return whether all rows are now sound."""
+        """Check the rows of the journal, repair damage, and return whether all rows are sound."""
         try:
             with open_connection(self.folder) as connection:
                 damage = find_faults(connection, self.folder)
@@ -243,7 +243,7 @@ class _Checking:
         return not remaining
 
     def _repair_rows(self, journal: Journal, damage: list[Fault]) -> list[Fault]:
-        """Replace damaged rows by sound copies; return the faults that remain."""
+        """Replace damaged rows with sound copies, and return the remaining faults."""
         remaining = damage
         with (
             WriterLock(self.folder / LOCK).hold(PURGE_TIMEOUT),
@@ -268,7 +268,7 @@ class _Checking:
         return remaining
 
     def _sources(self, journal: Journal) -> Iterator[_Repair]:
-        """Yield functions that repair rows: from indexes, the snapshot, then each backup."""
+        """Yield the functions that repair rows, from indexes, the snapshot and each backup."""
 
         def reindex(connection: sqlite3.Connection, wanted: list[Fault]) -> None:
             if any(fault.table == "database" for fault in wanted):
@@ -337,7 +337,7 @@ class _Checking:
                 self._report(name, "index", "sound")
 
     def _remove(self, path: Path, name: str, part: str, reason: str) -> None:
-        """Report a derived file that failed its check, and remove it with ``repair``."""
+        """Report a derived file that failed its check, and remove it if ``repair`` is true."""
         if self.repair:
             with writing(name):
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
@@ -398,7 +398,7 @@ def _identify_point(journal: Journal, seq: int) -> tuple[str, bytes | None]:
 
 
 def _backup_folders(journal: Journal | None, folder: Path) -> list[Path]:
-    """Return the folders of backups that the journal records, or the lab's own folder."""
+    """Return the backup folders that the journal records, or the lab's own folder."""
     own = [folder / BACKUPS]
     if journal is None:
         return own

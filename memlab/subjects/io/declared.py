@@ -15,7 +15,7 @@ __all__ = ["DECLARED"]
 
 
 def _load(verbs: Verbs) -> Any:
-    """Return the function that ``lab.load`` calls, bound to the verbs of a lab."""
+    """Return the function that ``lab.load`` calls, bound to a lab's verbs."""
     from memlab.subjects.io.loading import LoadOptions, load
 
     def load_data(x: Any, *, progress: bool, **options: Any) -> Any:

@@ -19,7 +19,7 @@ Removed = tuple[int, int, str, int]
 def graph_of(
     state: State, bundle: Bundle, id_of: Mapping[int, int], known_ids: Mapping[int, int]
 ) -> tuple[dict[str, Any], int]:
-    """Return the edges to import from a bundle, as an event's ``graph``, with a count.
+    """Return the edges to import from a bundle as an event's ``graph``, and their number.
 
     An edge with a new end is imported. An edge between known memories is imported unless the lab
     has it or has removed it. Ids of the export are mapped to ids of new memories by ``id_of``, and
@@ -86,7 +86,7 @@ def removed_edges(state: State) -> frozenset[Removed]:
 def is_removed(
     removed: frozenset[Removed], row: Mapping[str, Any], ends: Sequence[int | None]
 ) -> bool:
-    """Return whether an edge with these ends, relation and time was removed.
+    """Return whether the lab removed an edge with these ends, relation and time.
 
     Edges with the same ends and relation but another time of creation are different edges.
     """

@@ -90,7 +90,7 @@ def encrypt(path: str | Path, key: KeySource) -> list[Path]:
 
 @checked
 def decrypt(path: str | Path, *, key: KeySource | None = None) -> None:
-    """Write the lab at ``path`` and its backups without encryption.
+    """Decrypt the lab at ``path`` and its backups.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def rekey(
 
 
 def _unlock(folder: Path, key: KeySource | None) -> Vault:
-    """Return the vault of an encrypted lab. Raises InputError if it is not encrypted."""
+    """Return the vault of an encrypted lab, or raise InputError for an unencrypted lab."""
     vault = unlock(folder, key)
     if vault is None:
         raise InputError(f"{folder} is not encrypted. Call memlab.encrypt to encrypt it.")
@@ -190,7 +190,7 @@ def _convert_audit_log(folder: Path, old: Vault | None, new: Vault | None) -> No
 
 
 def _convert(folder: Path, vault: Vault | None, record: str | None) -> list[Path]:
-    """Encrypt or decrypt a lab and its derived files; return its mirrors and exports."""
+    """Encrypt or decrypt a lab and its derived files; return its plain mirrors and exports."""
     with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT):
         Journal.open(
             folder, create=False, mend=make_repairer()

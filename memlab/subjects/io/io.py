@@ -74,7 +74,7 @@ class LabIO:
 
     @checked
     def scan(self, table: Literal["memories", "edges"] = "memories") -> pl.LazyFrame:
-        """Return memories or edges as a lazy frame.
+        """Return a lazy frame of memories or edges.
 
         A query reads only the columns that it names, from the lab as it is when the query is
         collected. ``lab.slates()`` is lazy itself.
@@ -360,7 +360,7 @@ class LabIO:
 
     @checked
     def check(self, *, repair: bool = True) -> Checked:
-        """Compare every part of this lab with its checksums, and repair it if possible.
+        """Compare every part of this lab with its checksums, and repair damaged parts.
 
         ``memlab.check`` does the same for a lab that is not open.
 
@@ -383,7 +383,7 @@ class LabIO:
 
     @checked
     def preview(self, exclude: str | Iterable[str | None] = ()) -> Preview:
-        """Count the memories and secrets that ``move_to`` would move, by project.
+        """Count the memories and secrets that ``move_to`` would copy, by project.
 
         Parameters
         ----------
@@ -418,7 +418,7 @@ class LabIO:
         exclude: str | Iterable[str | None] = (),
         embedder: EmbedderSpec = None,
     ) -> Moved:
-        """Copy the memories of this lab into another lab, and record the move here.
+        """Copy memories of this lab to another lab, and record the move here.
 
         Texts are embedded again with the embedder of the target. Secrets that the current privacy gate finds are
         redacted. Without exclusions, the lab is moved as one batch. Its other tables (times of facts, module maps,
@@ -493,7 +493,7 @@ class LabIO:
         return synced_frame(self._core)
 
     def reembedding(self) -> Reembedding:
-        """Return how many memories have a vector of the lab's current embedder.
+        """Return the number of memories that have a vector of the current embedder.
 
         Returns
         -------
@@ -553,7 +553,7 @@ class LabIO:
 
 
 def reach_lost_mirrors(store: Store) -> None:
-    """Update the mirrors that the last purge did not reach, and warn about failures.
+    """Update the mirrors that the last purge missed, and warn about failures.
 
     A purge misses a mirror if its process was killed or a disk was not mounted.
     """

@@ -119,7 +119,7 @@ def plan_join(
     own: str,
     events: Callable[[], Iterable[Event]] | None,
 ) -> Plan:
-    """Plan the changes for merging a checked bundle into the lab ``own``."""
+    """Return the plan of changes for joining a checked bundle to the lab ``own``."""
     ours = Side(
         rows_of(build_bundle(state, lab=own, now=0).memories), store.journal.events(upto=state.seq)
     )
@@ -143,7 +143,7 @@ def plan_join(
 
 
 def _add_new(plan: Plan, meeting: _Meeting, checked: Screened, *, first: int) -> None:
-    """Add the memories of the other lab that are new here to the plan.
+    """Plan to add the other lab's memories that are new in this lab.
 
     Edits of a memory that was purged here are not added.
     """
@@ -161,7 +161,7 @@ def _add_new(plan: Plan, meeting: _Meeting, checked: Screened, *, first: int) ->
 
 
 def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
-    """Plan the changes of known memories; return those whose versions differ."""
+    """Plan the changes of memories that both labs have; return those that differ."""
     rivals = []
 
     # The version with the later correction is kept. At equal times the content decides, so that both directions of a
@@ -195,7 +195,7 @@ def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
 def _overrule_edit(
     plan: Plan, meeting: _Meeting, rival: _Rival
 ) -> tuple[Micros, int, dict[str, Any]] | None:
-    """Return the change that supersedes the losing lab's last edit in a join, or None.
+    """Return the change that supersedes the last edit of the losing version, or None.
 
     The edit is superseded by the version that is kept if only the losing side has the edit and it is still active. The
     result is the time of the kept version, the id of the edit here and its new fields.
@@ -246,7 +246,7 @@ def _delete_by_tombstones(plan: Plan, meeting: _Meeting, bundle: Bundle) -> None
 
 
 def _pair_memories(state: State, checked: Screened, own: str) -> tuple[dict[int, int], set[int]]:
-    """Return the matching memories of both labs, and the memories purged in this lab.
+    """Return the memories that both labs have, and the memories that this lab purged.
 
     Both results are keyed by ids of the other lab. Memories match if they have the same lab and id of origin, the same
     time and the same text. A purged memory has no text, so only its origin and time are compared.
@@ -290,7 +290,7 @@ def _pair_memories(state: State, checked: Screened, own: str) -> tuple[dict[int,
 
 
 def _delete_purged(plan: Plan, meeting: _Meeting, id: int) -> None:
-    """Plan to delete a memory that the other lab purged, with edits made only here."""
+    """Plan to delete a memory that the other lab purged, and its edits in this lab."""
     for edit_id in (
         id,
         *takewhile(lambda edit: edit not in meeting.back, meeting.ours.chain(id)[1:]),
@@ -305,7 +305,7 @@ def _delete_purged(plan: Plan, meeting: _Meeting, id: int) -> None:
 
 
 def _describe_rivals(plan: Plan, meeting: _Meeting, rivals: Iterable[_Rival]) -> None:
-    """Report each memory whose versions differ, as a change or as a conflict."""
+    """Report each memory whose versions differ as a change or as a conflict."""
     ours, theirs = meeting.ours, meeting.theirs
     for rival in rivals:
         other, id, later = rival.other, rival.id, rival.later
@@ -325,7 +325,7 @@ def _describe_rivals(plan: Plan, meeting: _Meeting, rivals: Iterable[_Rival]) ->
 
 
 def _describe_version(side: Side, id: int, other: Row) -> str:
-    """Return a version as text: its status, its text and the fields that differ."""
+    """Return a description of a memory's version: its status, text and differing fields."""
     row, tip = side.rows[id], side.rows[side.chain(id)[-1]]
     skipped = ("status", "superseded_by", "changed", "label", *OF_USE)
     fields = [

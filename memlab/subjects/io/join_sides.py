@@ -27,7 +27,7 @@ class Side:
         self.times = _corrections_of(events) if events is not None else _last_changed(rows)
 
     def after(self, id: int) -> int | None:
-        """Return the id of the edit that replaced a memory, or None if it was not edited."""
+        """Return the id of the edit that replaced a memory, or None without an edit."""
         row = self.rows[id]
         by = row["superseded_by"]
         edit = self.rows.get(int(by)) if row["status"] == "superseded" and by is not None else None
@@ -52,7 +52,7 @@ class Side:
 
 
 def rows_of(frame: pl.DataFrame) -> dict[int, Row]:
-    """Return the memories of a frame by id, with defaults for absent values."""
+    """Return the memories of a frame by id, with defaults for missing values."""
     rows: dict[int, Row] = {}
     for row in frame.iter_rows(named=True):
         row["files"] = split_sensitive(row["files"] or [])[0]
@@ -66,12 +66,12 @@ def rows_of(frame: pl.DataFrame) -> dict[int, Row]:
 
 
 def _last_changed(rows: Mapping[int, Row]) -> dict[int, set[Micros]]:
-    """Return the time of the last change of each memory, from the rows of an export."""
+    """Return the time of each memory's last change in the rows of an export."""
     return {id: {row["changed"]} for id, row in rows.items() if row["changed"] is not None}
 
 
 def _corrections_of(events: Iterable[Event]) -> dict[int, set[Micros]]:
-    """Return the times at which each memory was corrected, from a journal's events."""
+    """Return the times of each memory's corrections in the events of a journal."""
     corrections: dict[int, set[Micros]] = {}
     # An event may set columns of one memory in several parts. It is a correction if it sets the column ``changed`` and
     # a column that upkeep and use never set.
@@ -94,7 +94,7 @@ def _corrections_of(events: Iterable[Event]) -> dict[int, set[Micros]]:
 
 
 def _parts_of(body: Mapping[str, Any]) -> Iterator[tuple[Iterable[int], Mapping[str, Any]]]:
-    """Yield the ids and columns of memories that an event adds or changes."""
+    """Yield the ids and column values of memories that an event adds or changes."""
     if body.get("count"):
         yield range(body["first"], body["first"] + body["count"]), body.get("columns", {})
     for part in body.get("set", ()):

@@ -40,14 +40,14 @@ Row = Mapping[str, Any]
 
 
 def read_here(row: Row, ids: Mapping[int, int]) -> dict[str, Any]:
-    """Return a row of the other lab with the id of its successor mapped to this lab."""
+    """Return a row of the other lab, with its successor's id translated to this lab."""
     by = row["superseded_by"]
     id = None if by is None else ids.get(int(by))
     return {**row, "superseded_by": None if id is None else float(id)}
 
 
 def version_of(row: Row) -> list[Any]:
-    """Return the content of a version, to break ties between changes of the same time.
+    """Return the content of a version, which decides between changes at equal times.
 
     Ids are left out, because they differ between the labs.
     """
@@ -55,7 +55,7 @@ def version_of(row: Row) -> list[Any]:
 
 
 def use_of(row: Row) -> tuple[Any, ...]:
-    """Return the usage fields of a memory, to find the lab that used the memory more."""
+    """Return the usage fields of a memory, by which two versions are compared."""
     return (
         *(row[name] or 0 for name in ("accessed", "access", "success", "fail")),
         *(row[n] or 0 for n in OF_USE),
@@ -63,13 +63,13 @@ def use_of(row: Row) -> tuple[Any, ...]:
 
 
 def greater_counts(mine: Row, yours: Row) -> dict[str, Any]:
-    """Return the counts of ``yours`` that are greater than those of ``mine``."""
+    """Return the counts in ``yours`` that exceed the counts in ``mine``."""
     counts = {name: (mine[name] or 0, yours[name] or 0) for name in COUNTS}
     return {name: theirs for name, (ours, theirs) in counts.items() if theirs > ours}
 
 
 def give_way(kept_row: Row, at: Micros) -> dict[str, Any]:
-    """Return the new fields of an edit that the other lab's later change replaces.
+    """Return the fields of an edit that loses to a later change in the other lab.
 
     ``kept_row`` is the version that is kept, with its id in this lab. ``at`` is the time of that version.
     """
@@ -81,5 +81,5 @@ def give_way(kept_row: Row, at: Micros) -> dict[str, Any]:
 
 
 def is_contested(ours: Collection[Micros], theirs: Collection[Micros]) -> bool:
-    """Return whether both labs corrected a memory independently of each other."""
+    """Return whether both labs corrected a memory independently."""
     return bool(ours and theirs) and max(theirs) not in ours and max(ours) not in theirs

@@ -113,7 +113,7 @@ class Thinning(Displayed):
 
     @property
     def bytes(self) -> int:
-        """The number of bytes that are freed."""
+        """The number of bytes that the plan frees."""
         return int(self.frame["bytes"].sum())
 
     def __len__(self) -> int:
@@ -151,7 +151,7 @@ class LabKeeping:
         self._store = store
 
     def usage(self) -> Usage:
-        """Return the disk space that each part takes; see ``lab.upkeep.usage``."""
+        """Return the disk space that each part of the lab takes; see ``lab.upkeep.usage``."""
         folder, journal = self._store.folder, self._store.journal
         rows = [row for row in journal.usage() if row[1]] if isinstance(journal, Journal) else []
         if folder is not None:
@@ -170,7 +170,7 @@ class LabKeeping:
     def log_days(
         self, full_days: float | None = None, thin_days: float | None = None
     ) -> dict[str, float]:
-        """Set the log's retention times if given, and return them.
+        """Return the log's retention times, after setting those that are given.
 
         See ``lab.upkeep.log_days``.
         """
@@ -186,7 +186,7 @@ class LabKeeping:
         return days
 
     def thin(self, *, full_days: float | None, thin_days: float | None, consent: bool) -> Thinning:
-        """Thin the log, or return only the plan if ``consent`` is False.
+        """Thin the log, or only return the plan if ``consent`` is False.
 
         See ``lab.upkeep.thin``.
         """
@@ -228,7 +228,7 @@ class LabKeeping:
     def _add(
         self, plan: _Plan, act: Literal["thin", "drop"], after: int, upto: int, segment: Segment
     ) -> None:
-        """Add the change of one segment to the plan, with the bytes that it frees."""
+        """Add the thinning or dropping of a segment to the plan, with the bytes that are freed."""
         parts = self._store.journal.segment_parts(upto)  # type: ignore[union-attr]  # a journal, as it has segments
         size = sum(map(len, parts.values()))
         if act == "thin":
@@ -242,7 +242,7 @@ class LabKeeping:
             plan.challenged[act] |= set(challenge["heads"] if challenge else ())
 
     def _describe(self, plan: _Plan, *, done: bool) -> Thinning:
-        """Return a report of the recall logs that are thinned or dropped, as a table."""
+        """Return a report of the recall logs that a plan thins or drops."""
         frame = pl.DataFrame(plan.rows, schema=_SCHEMA, orient="row")
         return Thinning(frame, tuple(_ends(plan)), done)
 

@@ -62,7 +62,7 @@ class LoadOptions:
 
     @property
     def is_plain(self) -> bool:
-        """Whether no option is set that applies only to rows and messages."""
+        """Whether all options that apply only to rows and messages are unset."""
         return (
             not self.columns
             and self.format is None
@@ -116,7 +116,7 @@ def load(
     *,
     progress: bool = False,
 ) -> Loaded:
-    """Load an export as a bundle, and any other data as rows; see ``lab.load``."""
+    """Load an export as a bundle, or any other data as rows; see ``lab.load``."""
     from memlab.io.formats import (
         IMPORTS,
         READERS,
@@ -184,7 +184,7 @@ def load(
 def _load_export(
     path: Path, format: str, options: LoadOptions, core: Core, policies: LabPolicies
 ) -> Loaded:
-    """Load an export with its ids, times, counts and edges, completely or not at all."""
+    """Load an export with its ids, times, counts and edges, or nothing after an error."""
     from memlab.io.formats import read_bundle, read_lab, restore_pack
 
     rows_only = {
@@ -253,7 +253,7 @@ class _Progress:
     done: int = 0
 
     def update(self, source: Source, rows: int) -> None:
-        """Show that ``rows`` rows of a source are stored."""
+        """Show on the progress bar that ``rows`` rows of a source are stored."""
         if not self.wanted or (self.step is None and monotonic() - self.began < _SECONDS):
             return
         if source is not self.source:
@@ -338,7 +338,7 @@ class _Loading:
                 self._remember(places, rows, notes)
 
     def _is_valid(self, line: int, row: dict[str, Any], notes: Notes) -> bool:
-        """Return whether a row can be stored; otherwise the reason is added to ``notes``."""
+        """Return whether a row can be stored; if not, add the reason to ``notes``."""
         try:
             columns = validate_columns(
                 rows_to_columns([row]), now=0, open_words=self._core.open_words
@@ -357,7 +357,7 @@ class _Loading:
         return True
 
     def _remember(self, places: list[int], rows: list[dict[str, Any]], notes: Notes) -> None:
-        """Store rows in one transaction, and record the outcome of each."""
+        """Store rows in one transaction, and record the outcome of each row."""
         outcomes = self._known
         outcomes.timed = [notes.has_own_times and row.get("at") is not None for row in rows]
         stored = self._remembering.remember_many(
@@ -385,7 +385,7 @@ class _Loading:
         self._redacted += stored.redacted
 
     def result(self, path: Path | None) -> Loaded:
-        """Return the result of the call for a path, or None for data."""
+        """Return the result of a load; ``path`` is None if data was passed."""
         left_out, skipped = Counter[str](), Counter[str]()
         for notes in self._notes:
             left_out += notes.left_out

@@ -172,7 +172,7 @@ def preview(core: Core, exclude: str | Iterable[str | None]) -> Preview:
 
 
 def _count_findings(texts: Sequence[str], personal: frozenset[str] = frozenset()) -> int:
-    """Count the secrets and the given kinds of personal identifiers in texts."""
+    """Return the number of secrets and selected personal identifiers in texts."""
     return sum(len(screening.findings) for screening in screen_many(texts, personal=personal))
 
 
@@ -221,7 +221,7 @@ def move(
 def _move_batches(
     core: Core, other: Store, target: Path, projects: list[str | None], *, whole: bool
 ) -> Moved:
-    """Store the lab in the target as one batch (``whole``), or project by project."""
+    """Store the lab in the target as one batch if ``whole``, or one batch per project."""
     from memlab.io.formats import compute_lab_id
     from memlab.subjects.io.results import Loaded
     from memlab.subjects.io.storing import load_bundle
@@ -252,7 +252,7 @@ def _move_batches(
 
 
 def _read_bundle(core: Core, projects: list[str | None] | None) -> Bundle:
-    """Return the memories of projects, or of the whole lab for None, with their edges."""
+    """Return the memories and edges of some projects, or of the whole lab for None."""
     from memlab.io.formats import build_bundle, compute_lab_id
 
     where = None
@@ -273,7 +273,7 @@ def _read_bundle(core: Core, projects: list[str | None] | None) -> Bundle:
 
 
 def _redact_notes(bundle: Bundle) -> tuple[Bundle, int]:
-    """Return a bundle with the secrets in its notes redacted, and their number.
+    """Return a bundle with secrets in its notes redacted, and the number of secrets.
 
     Notes are fields such as the summary. Texts are screened when the target stores them. Notes may contain secrets of
     kinds that the gate did not know when they were stored.
@@ -294,7 +294,7 @@ def _redact_notes(bundle: Bundle) -> tuple[Bundle, int]:
 
 
 def _record_move(core: Core, other: Store, moved: Moved, *, left_out: int) -> None:
-    """Record the move in this lab, unless the last record for the target is equal."""
+    """Record the move in this lab, unless it equals the last move to this target."""
     store = core.store
     count = moved.added + int(moved.frame["known"].sum())
     body = {
@@ -316,7 +316,7 @@ def _record_move(core: Core, other: Store, moved: Moved, *, left_out: int) -> No
 
 
 def synced_frame(core: Core) -> pl.DataFrame:
-    """Return the recorded moves, which are none for a viewer; see ``LabIO.synced``."""
+    """Return the recorded moves, or an empty frame for a viewer; see ``LabIO.synced``."""
     with core.reading() as state:
         moves = state.projection(Synced).frame
     return moves.clear() if isinstance(core.store, ViewerStore) else moves

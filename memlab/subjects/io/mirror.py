@@ -124,7 +124,7 @@ class Mirror(Background):
 
     @checked
     def wait(self, seconds: Seconds) -> bool:
-        """Wait until the mirror is stopped or the timeout ends.
+        """Wait until the mirror stops or the timeout ends.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Mirror(Background):
         return len(self._files)
 
     def stop(self) -> None:
-        """End the background thread. The files of the mirror stay.
+        """Stop the background thread, and keep the files of the mirror.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class Mirror(Background):
         )
 
     def _last_event(self) -> int | None:
-        """Return the number of the journal's last event; None once the lab is closed or gone."""
+        """Return the number of the journal's last event, or None if the lab is closed."""
         journal = self._store.journal
         return None if journal.closed or not self._alive() else journal.head
 
@@ -173,7 +173,7 @@ class Mirror(Background):
             return build_bundle(store.state, lab=self._lab, now=store.clock())
 
     def _adopt_folder(self) -> None:
-        """Check the folder, and read the index of an earlier mirror of this lab in it.
+        """Check that a folder can hold the mirror, and read the index of an earlier mirror.
 
         Raises InputError for a folder with other files, so that no other file is overwritten.
         """
@@ -283,7 +283,7 @@ class Mirror(Background):
         return len(stale) + len(gone)
 
     def _index(self) -> str:
-        """Return the index as JSON: lab, format, and the id and digest of each page."""
+        """Return the mirror's index as JSON: lab, format, and the id and digest of each page."""
         files = {name: [int(id), digest] for name, (id, digest) in self._files.items()}
         about = {
             "memlab": "mirror",
@@ -295,7 +295,7 @@ class Mirror(Background):
         return json.dumps({**about, "files": files}, indent=1)
 
     def _write_file(self, name: str, content: str) -> None:
-        """Write a file atomically, as a draft that is then renamed."""
+        """Write a file atomically: first as a draft, which is then renamed."""
         draft = self.folder / f"{name}{_DRAFT}"
         draft.unlink(missing_ok=True)
         # The mode "x" creates a new file or fails, so that a link of this name is not followed.
@@ -305,7 +305,7 @@ class Mirror(Background):
 
 
 def reach_mirrors(store: Store) -> dict[Path, str]:
-    """Update the mirrors to which the last purge was not yet applied.
+    """Update the mirrors that the last purge did not reach.
 
     Returns the error message of each mirror by its path, or "" for success. The caller holds the lock on derived files.
     A mirror whose folder is missing is updated when the lab is next opened with the folder present.
@@ -324,7 +324,7 @@ def reach_mirrors(store: Store) -> dict[Path, str]:
 
 
 def _update_step(mirror: weakref.ref[Mirror], every: float) -> Callable[[], float]:
-    """Return a worker's function that updates a mirror while its lab is open."""
+    """Return a worker's step that updates a mirror as long as the lab is open."""
 
     def step() -> float:
         alive_mirror = mirror()
@@ -341,7 +341,7 @@ def _update_step(mirror: weakref.ref[Mirror], every: float) -> Callable[[], floa
 
 
 def _is_mirror_file(name: str) -> bool:
-    """Return whether a mirror writes files of this name, as pages, index or drafts."""
+    """Return whether a file name is that of a mirror's page, index or draft."""
     return (
         name == INDEX
         or FILE_PATTERN.fullmatch(name.removesuffix(_DRAFT)) is not None
@@ -355,7 +355,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _links(bundle: Bundle, memories: pl.Series) -> pl.DataFrame:
-    """Return a frame with the edges of each memory as texts, oldest first."""
+    """Return a frame with the edges of each memory as text, oldest first."""
     ids = memories.to_list()
     target_exists = pl.col("target").is_in(ids) | pl.col("target").is_null()
     ends = bundle.edges.filter(pl.col("source").is_not_null() & target_exists).select(

@@ -73,7 +73,7 @@ class Reembedder(Background):
             self._worker.wake()
 
     def progress(self) -> Reembedding:
-        """Return how many of the memories that the viewer sees have a vector."""
+        """Return the number of memories with a vector, among those that the viewer sees."""
         with self._store.reading() as state:
             rows = visible_rows(state)
             if rows is None:
@@ -81,7 +81,7 @@ class Reembedder(Background):
             return Reembedding(len(state.drop_unembedded(rows)), len(rows), self._error)
 
     def embed_all(self, timeout: float | None) -> bool:
-        """Embed waiting memories for up to ``timeout`` seconds; return False on timeout."""
+        """Embed waiting memories for up to ``timeout`` seconds; return False after a timeout."""
         if self.progress().finished:
             return True
         if self._store.journal.read_only:

@@ -186,7 +186,7 @@ def restore(
 
 
 def _unlock_all(folder: Path, backup: str | Path | None, key: KeySource | None) -> list[object]:
-    """Unlock a lab and its backups; ``key`` is used until the first vault is open."""
+    """Unlock a lab and its backups with ``key``, and return their vaults."""
     paths = [folder, *(copy.path for copy in list_backups(folder / BACKUPS))]
     paths += [] if backup is None else [Path(backup).expanduser()]
     vaults: list[object] = []
@@ -197,7 +197,7 @@ def _unlock_all(folder: Path, backup: str | Path | None, key: KeySource | None) 
 
 
 def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
-    """Return the record of a journal's last event that counts more purges.
+    """Return the record of the last event with the higher count of purges.
 
     A generation is a number that grows with each purge. The journal's own record is not enough, because the journal may
     be a copy from before a purge.
@@ -210,7 +210,7 @@ def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
 
 
 def _sound_head(folder: Path) -> Head | None:
-    """Return the last event of a journal whose rows are all sound, or None.
+    """Return the last event of a journal, or None if any row is damaged.
 
     Raises NewerLab for a journal of a later memlab, which is not damaged. An older backup must not replace it.
     """
@@ -223,7 +223,7 @@ def _sound_head(folder: Path) -> Head | None:
 
 
 def _recorded_head(folder: Path) -> Head | None:
-    """Return the last event that the head file records, or None if it is unreadable."""
+    """Return the last event according to the head file, or None if it is unreadable."""
     try:
         return HeadFile(folder / HEAD).read()
     except DamagedLab:
@@ -250,7 +250,7 @@ def _check_backup(backup: Path, latest: Head | None) -> Path:
 
 
 def _best_backup(folder: Path, own: Head | None, recorded: Head | None) -> Path | None:
-    """Return the latest sound backup, or None if a sound journal is as recent."""
+    """Return the latest sound backup, or None if the journal is sound and as recent."""
     latest = _latest_head(own, recorded)
     if own is not None and latest is not None and own.generation < latest.generation:
         own = None  # The journal is a copy from before a purge.
@@ -292,7 +292,7 @@ def _backups_of(folder: Path) -> list[BackupFolder]:
 
 
 def _read_copies(folder: Path) -> dict[str, str]:
-    """Return the journal's lists of copies of this lab, which a purge must reach.
+    """Return the journal's lists of this lab's copies, which a purge must reach.
 
     A backup may be older than some copies, so the lists are kept from the journal that it replaces.
     """
@@ -307,7 +307,7 @@ def _read_copies(folder: Path) -> dict[str, str]:
 
 
 def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: bool) -> Path:
-    """Replace a lab's journal by a backup; return the folder of the former files.
+    """Replace a lab's journal with a backup; return the folder of the former files.
 
     One rename replaces the database, so the lab has a journal at every moment. SQLite would apply the old write-ahead
     log to the new database. Therefore the log is first merged into the old database and moved away. The new database

@@ -55,7 +55,7 @@ class _Incoming:
 
     @checked
     def count(self, what: str) -> int:
-        """Count the rows of ``frame`` with the given outcome.
+        """Return the number of rows of ``frame`` with this outcome.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Loaded(_Incoming, Report):
 
     @checked
     def count(self, what: str) -> int:
-        """Count the memories with the given outcome.
+        """Return the number of memories with this outcome.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class Loaded(_Incoming, Report):
 
     @property
     def card(self) -> list[tuple[str, str]]:
-        """The rows of the card, a name and a text: speakers, sessions, time, guesses."""
+        """The rows of the card: pairs of a name and a text, such as "speakers"."""
         lines = [
             ("speakers", self._describe_speakers()),
             ("sessions", self._describe_sessions()),
@@ -187,13 +187,13 @@ class Loaded(_Incoming, Report):
         )
 
     def _describe_speakers(self) -> str:
-        """Return the number of speakers, and the names of those with most rows."""
+        """Return the number of speakers, and the names of the most frequent speakers."""
         counts = self.rows["speaker"].drop_nulls().value_counts(sort=True)
         names = [f"{clip(name, 40)} ({count:,})" for name, count in counts.iter_rows()]
         return f"{len(names):,}: {_join_first(names, _MAX_SPEAKERS)}" if names else ""
 
     def _describe_sessions(self) -> str:
-        """Return the number of sessions, with the name of a single one."""
+        """Return the number of sessions, and the session's name if there is only one."""
         names = self.rows["session"].drop_nulls().unique()
         return (
             f"{len(names):,}" + (f": {clip(names[0])}" if len(names) == 1 else "")
@@ -202,7 +202,7 @@ class Loaded(_Incoming, Report):
         )
 
     def _describe_times(self) -> str:
-        """Return the first and last time of the rows, and the number of rows without a time."""
+        """Return the first and last time of the rows, and the number of rows without time."""
         times = self.rows["at"].drop_nulls()
         if times.is_empty():
             return ""
@@ -213,12 +213,12 @@ class Loaded(_Incoming, Report):
         )
 
     def _count_guesses(self) -> list[tuple[str, str, int]]:
-        """Return each guess with the number of its sources, the most frequent first."""
+        """Return each guess with the number of its sources, in descending order of number."""
         counts = self.guessed.group_by("field", "taken", maintain_order=True).len()
         return counts.sort("len", descending=True, maintain_order=True).rows()[:_MAX_GUESSES]
 
     def _next_calls(self) -> list[str]:
-        """Return the calls that may follow: a better load, or questions."""
+        """Return suggested next calls: a better load, or queries."""
         calls = []
         again = (
             f"lab.load({'data' if self.path is None else json.dumps(self.path, ensure_ascii=False)}"
@@ -238,13 +238,13 @@ class Loaded(_Incoming, Report):
 
 
 def _join_counts(counts: Mapping[str, int]) -> str:
-    """Return names with their counts as one text, the most frequent first."""
+    """Return names and their counts as one text, in descending order of count."""
     ordered = sorted(counts.items(), key=lambda item: -item[1])
     return _join_first([f"{name} ({count:,})" for name, count in ordered], _MAX_GUESSES)
 
 
 def _join_first(texts: list[str], limit: int) -> str:
-    """Return the first texts in one line, with the number of the others."""
+    """Return the first texts on one line, and the number of omitted texts."""
     rest = f" and {len(texts) - limit:,} more" if len(texts) > limit else ""
     return ", ".join(texts[:limit]) + rest
 

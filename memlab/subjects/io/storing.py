@@ -95,7 +95,7 @@ class Screened:
     sensitive: int
 
     def embedded_text(self, row: int) -> str:
-        """Return the text of a row in the form that is embedded, with its speaker or title."""
+        """Return the text that is embedded for a row, with its speaker or title."""
         fields = (self.columns.get(name) for name in PREFIXED)
         prefix = get_prefix(*(None if values is None else values[row] for values in fields))
         return add_prefix(self.screenings[row].text, prefix)
@@ -109,7 +109,7 @@ def load_bundle(
     project: str | None = None,
     opened: bool = False,
 ) -> Loaded:
-    """Add all new memories of a bundle, or none if there is an error.
+    """Add all new memories of a bundle, or no memory after an error.
 
     ``own`` returns the name of this lab, so that a lab's own export adds nothing to it. New kinds and relations are
     accepted if the active pack allows them, or the pack that comes with the bundle (``opened``).
@@ -205,7 +205,7 @@ def check_bundle(
 
 
 def _check_relations(bundle: Bundle) -> None:
-    """Raise DatasetError for a relation that the schema does not have."""
+    """Raise DatasetError if an edge has a relation that the schema does not have."""
     for row, word in enumerate(bundle.edges["relation"].to_list()):
         if word not in RELATIONS:
             where = bundle.edge_locations[row] if bundle.edge_locations else f"edge {row + 1}"
@@ -217,7 +217,7 @@ def _check_relations(bundle: Bundle) -> None:
 def _check_memories(
     bundle: Bundle, project: str | None, now: int, personal: Collection[str], open_words: bool
 ) -> Screened:
-    """Check the memories of a bundle and redact their texts; return them by id."""
+    """Check a bundle's memories, redact their texts, and return the memories by id."""
     order = bundle.memories["id"].arg_sort().to_list()
     unordered = bundle.memories.to_dict(as_series=False)
     rows = {name: [values[row] for row in order] for name, values in unordered.items()}
@@ -275,7 +275,7 @@ def _check_memories(
 def _checked_rows(
     rows: Mapping[str, list[Any]], now: int, open_words: bool
 ) -> dict[str, list[Any]]:
-    """Check the values of every column of the schema, and return the columns.
+    """Check and return the values of every column of the schema.
 
     Columns that callers cannot set are checked against their declared bounds.
     """
@@ -312,7 +312,7 @@ def _check_names(bundle: Bundle) -> None:
 
 
 def _check_registers(state: State, bundle: Bundle) -> None:
-    """Raise an error for the dump of a projection that is unknown or invalid."""
+    """Raise an error if a bundle contains an unknown or invalid dump of a projection."""
     for name, dumped in bundle.registers.items():
         if name not in state.projections:
             raise NewerLab.of_word(f'{bundle.source} contains the state of a projection "{name}"')
@@ -379,7 +379,7 @@ def _match_rows(state: State, bundle: Bundle, checked: Screened, own: str) -> li
 
 
 def _list_filled_registers(state: State, bundle: Bundle) -> dict[str, Any]:
-    """Return the bundle's dumps of state tables (projections) that are not empty."""
+    """Return the dumps of those projections in the bundle that are not empty."""
     return {
         name: dumped
         for name, dumped in bundle.registers.items()
@@ -399,7 +399,7 @@ def _ids_stay(state: State, bundle: Bundle, rows: Sequence[int]) -> bool:
 def bodies_of(
     checked: Screened, rows: Sequence[int], first: int, ids: Mapping[int, int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the bodies of events that add rows of a bundle, with ids from ``first``.
+    """Yield event bodies that add rows of a bundle under ids from ``first``.
 
     ``ids`` maps ids of the bundle to ids of the lab.
     """

@@ -57,14 +57,14 @@ class Synced(Projection):
         self._moves: list[dict[str, Any]] = []
 
     def fold(self, event: Event) -> None:
-        """Add the move that an event records."""
+        """Add the move of memories that an event records."""
         self._moves.append(
             {**{name: event.body[name] for name in _SCHEMA if name != "at"}, "at": event.at}
         )
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row for each move: target, at, memories, added, left_out."""
+        """One row per move, with the columns target, at, memories, added and left_out."""
         frame = pl.DataFrame(self._moves, schema=_SCHEMA)
         return frame.with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
 
@@ -73,5 +73,5 @@ class Synced(Projection):
         return self._moves
 
     def load(self, dumped: Any) -> None:
-        """Restore the moves from a snapshot."""
+        """Restore the moves from the value of ``dump``."""
         self._moves = [{name: row[name] for name in _SCHEMA} for row in dumped]

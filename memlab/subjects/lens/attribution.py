@@ -107,7 +107,7 @@ def attribute_outcomes(
     exposures: pl.DataFrame,
     feedback: pl.DataFrame,
 ) -> Attribution:
-    """Count outcomes of shown memories by the version of ``slot`` that selected them.
+    """Count the outcomes of recalled memories by the version of ``slot`` that selected them.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def attribute_outcomes(
 
 
 def _assign_versions(timeline: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Add to each decision the number of the policy version that decided it.
+    """Add a column with the number of the policy version that made each decision.
 
     The logged hash of the pack identifies the version. The position in the journal alone could be wrong: another
     process may install a version while a recall runs. If a pack was active in two periods, the position selects one of
@@ -205,7 +205,7 @@ def _assign_versions(timeline: pl.DataFrame, decisions: pl.DataFrame) -> pl.Data
 
 
 def credible_interval(success: pl.Series, fail: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return the bounds of the central 95% of Beta(success + 1/2, fail + 1/2).
+    """Return the bounds of the central 95% of the distribution Beta(success + 1/2, fail + 1/2).
 
     ``low`` is 0 without successes, and ``high`` is 1 without failures.
 
@@ -223,12 +223,12 @@ def credible_interval(success: pl.Series, fail: pl.Series) -> tuple[pl.Series, p
 def attribute_feedback(
     store: Store, slot: str, versions: Sequence[Version], timeline: pl.DataFrame, head: int
 ) -> Attribution:
-    """Count the outcomes of each version of a slot in a lab, up to the event ``head``."""
+    """Count the outcomes of each version of a slot, up to the event ``head``."""
     return attribute_outcomes(slot, versions, timeline, *_read_log(store, head))
 
 
 def _read_log(store: Store, head: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Return the decisions, exposures and feedback up to an event, without reading slates.
+    """Return the decisions, exposures and feedback up to an event, without slates.
 
     The columns are flat lists. So 100,000 recalls with as many judgements take 1 second, compared with 4 seconds for
     rows with lists.

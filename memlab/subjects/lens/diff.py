@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def print_definition(form: Form, text: Text, *, width: int = WIDTH) -> str:
-    """Return the canonical text of a policy, ``(fn [a b] body)``, or of a helper.
+    """Return the canonical text of a policy or helper.
 
     The text of a helper is ``(defn name [a b] body)``. Documentation strings are left out.
 
@@ -53,7 +53,7 @@ def print_definition(form: Form, text: Text, *, width: int = WIDTH) -> str:
 
 
 def print_form(form: Form, indent: int = 0, width: int = WIDTH) -> str:
-    """Return a form as text that begins ``indent`` characters from the left.
+    """Return the text of a form that begins ``indent`` characters from the left.
 
     Lines that are longer than ``width`` are broken.
     """
@@ -61,7 +61,7 @@ def print_form(form: Form, indent: int = 0, width: int = WIDTH) -> str:
 
 
 def _plain(form: Form) -> Form:
-    """Return a form in the canonical spelling of brackets, pairs and strings."""
+    """Return a form with brackets, pairs and strings in canonical spelling."""
     # The spellings of Scheme and Hy differ in the pairs of let, the clauses of cond and case, and the brackets of fn.
     form = unquoted(form)
     if form.kind == "symbol":
@@ -172,7 +172,7 @@ class _Block:
 
     @cached_property
     def _words(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]], SequenceMatcher[str]]:
-        """The words of both texts with the preceding white space, and their alignment."""
+        """The words of both texts with their white space, and the alignment of the words."""
         old, new = _WORD.findall(self.before), _WORD.findall(self.after)
         return (
             old,
@@ -182,7 +182,7 @@ class _Block:
 
     @property
     def rewritten(self) -> bool:
-        """Whether the two texts have few words in common."""
+        """Whether the two texts share few words."""
         return bool(self.before and self.after) and self._words[2].ratio() < _REWRITTEN
 
     def pieces(self) -> Iterator[Piece]:
@@ -198,7 +198,7 @@ class _Block:
             yield Piece("same" if tag == "equal" else "ins", _join_words(new[j:j_end]))
 
     def changes(self) -> Iterator[Change]:
-        """Yield the changes in order of the text; a rewritten text is a single change."""
+        """Yield the changes in the order of the text; a rewritten text is one change."""
         if self.rewritten or not (self.before and self.after):
             kind: ChangeKind = "changed" if self.rewritten else "added" if self.after else "removed"
             yield Change(self.title, kind, self.before or None, self.after or None)
@@ -216,7 +216,7 @@ class _Block:
             yield Change(self.title, kind, before, after, line=line)
 
     def sides(self) -> Iterator[tuple[bool, str, str]]:
-        """Yield pairs of lines of both texts, each with whether they are equal."""
+        """Yield a line of each text side by side, and whether the two lines are equal."""
         left, right = (text.split("\n") for text in self.narrow)
         for tag, i, i_end, j, j_end in SequenceMatcher(
             None, left, right, autojunk=False
@@ -256,7 +256,7 @@ class FormDiff(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for each change: place, kind, before, after, name, line."""
+        """One row per change, with its place, kind, texts, name and line."""
         import polars as pl
 
         texts = dict.fromkeys(("place", "kind", "before", "after", "name"), pl.String)
@@ -348,7 +348,7 @@ class PolicyDiff(Displayed):
 
     @property
     def verdict(self) -> str:
-        """One sentence about differences that the source does not show, or ""."""
+        """One sentence about differences that the source does not show, or "" without any."""
         if not self:
             only = (
                 ": layout, comments, documentation and bound names do not count"
@@ -376,7 +376,7 @@ class PolicyDiff(Displayed):
 
 
 def diff_policies(before: Policy, after: Policy) -> FormDiff:
-    """Compare the words, parameter values and helpers of two policies.
+    """Return the differences between two policies in words, parameters and helpers.
 
     Parameters
     ----------
@@ -402,7 +402,7 @@ def diff_policies(before: Policy, after: Policy) -> FormDiff:
 
 
 def diff_packs(before: Pack, after: Pack) -> FormDiff:
-    """Compare the settings and policies of two complete packs.
+    """Return the differences between the settings and policies of two complete packs.
 
     A slot that only one of the packs has is reported as added or removed.
 
@@ -441,7 +441,7 @@ def diff_packs(before: Pack, after: Pack) -> FormDiff:
 def _compare_forms(
     slot: str, before: Policy | None, after: Policy | None
 ) -> tuple[list[Change], list[_Block]]:
-    """Return the changes between two policies, and the blocks of differing text."""
+    """Return the changes between two policies, and the blocks of text that differ."""
     if before is not None and after is not None and before.hash == after.hash:
         return [], []
     changes: list[Change] = []
@@ -465,7 +465,7 @@ def _compare_forms(
 
 
 def _print_texts(slot: str, policy: Policy | None) -> dict[str, tuple[str, str]]:
-    """Return the canonical texts of a policy and its helpers, in two line widths."""
+    """Return the canonical texts of a policy and its helpers, each in two line widths."""
     if policy is None:
         return {}
     whole = parsed(policy)
@@ -483,12 +483,12 @@ def _print_texts(slot: str, policy: Policy | None) -> dict[str, tuple[str, str]]
 
 
 def _join_words(words: list[tuple[str, str]]) -> str:
-    """Return the words joined by the white space between them."""
+    """Join words with the white space that precedes them in the text."""
     return words[0][1] + "".join(lead + word for lead, word in words[1:]) if words else ""
 
 
 def _balanced(text: str) -> str:
-    """Return a piece of source after adding or removing brackets to balance it."""
+    """Return a piece of source with brackets added or removed so that they balance."""
     missing: list[str] = []
     for word in _WORD.findall(text):
         if word[1][0] in "([":
@@ -501,7 +501,7 @@ def _balanced(text: str) -> str:
 
 
 def _short(text: str | None, width: int = 72) -> str:
-    """Return a text on one line of at most ``width`` characters; "none" for None."""
+    """Return a text on one line, cut at ``width`` characters, or "none" for None."""
     flat = "none" if text is None else printable(" ".join(text.split()))
     return flat if len(flat) <= width else f"{flat[: width - 3]}..."
 
@@ -519,7 +519,7 @@ def _value(value: float | bool | str | None) -> str | None:
 
 
 def _mark_text(piece: Piece, color: bool) -> str:
-    """Return a piece of a diff with marks or colours for changes."""
+    """Return a piece of a diff with changes marked by signs or by colours."""
     text = printable(piece.text)
     if piece.kind == "same" or not text:
         return text
@@ -537,7 +537,7 @@ def _join_sides(same: bool, left: str, right: str, color: bool) -> str:
 
 
 def _mark_html(piece: Piece) -> str:
-    """Return a piece of a diff as HTML, with a colour for a change."""
+    """Return a piece of a diff as HTML; changed pieces have a colour."""
     text = html.escape(piece.text)
     return (
         text

@@ -269,7 +269,7 @@ def literals(policy: Policy) -> tuple[NumericLiteral, ...]:
 
 
 def _enclosing_call(parents: tuple[Form, ...]) -> Form | None:
-    """Return the innermost call among the parents of a form, or None."""
+    """Return the innermost call that contains a form, or None."""
     return next((p for p in reversed(parents) if p.kind == "call" and p.head), None)
 
 
@@ -394,7 +394,7 @@ def parametrize(
 
 
 def _check_origin(policy: Policy, span: Span, source: str, what: str) -> None:
-    """Raise InputError if a subtree or number belongs to another policy."""
+    """Raise InputError if a subtree or number comes from another policy."""
     if policy.source[span.start : span.stop] != source:
         raise InputError(
             f"This {what}, {source[:40]}, does not belong to {policy.name}. Use one of {policy.name}."
@@ -402,7 +402,7 @@ def _check_origin(policy: Policy, span: Span, source: str, what: str) -> None:
 
 
 def _structural(form: Form, path: Path, call: Form | None, replaceable: bool) -> str:
-    """Return why a number should not be tuned, such as "an exponent", or ""."""
+    """Return the reason not to tune a number, such as "an exponent", or ""."""
     head = "" if call is None else ALIASES.get(call.head, call.head)
     if head == "param":
         return "a piece of a parameter"
@@ -467,7 +467,7 @@ def form_at(policy: Policy, path: Path) -> Form:
 
 
 def sites(policy: Policy) -> Mapping[tuple[int, int], Site]:
-    """Return the type-checked expressions of a policy, by their spans in the source."""
+    """Return the type-checked expressions of a policy by their span in the source."""
     parsed(policy)
     values = tuple((p.name, p.value) for p in policy.params.values())
     return _sites(policy.source, policy.name, policy.helpers, policy.signature, values)
@@ -483,7 +483,7 @@ def _sites(
     signature: Signature,
     values: tuple[tuple[str, float], ...],
 ) -> Mapping[tuple[int, int], Site]:
-    """Type-check a policy, and return its expressions by their spans in the source."""
+    """Type-check a policy, and return its expressions by their span in the source."""
     whole = parse(source, name, helpers)
     parts = whole.parts
     names = [argument.text for argument in parts.arguments]
@@ -532,7 +532,7 @@ class _Recording(Checker):
         return result
 
     def _typed(self, form: Form, node: Node) -> None:
-        """Record the type that a null gets from its context."""
+        """Record the type that the context of a null requires."""
         site = self.sites.get((form.start, form.stop))
         if site is not None and site.type is None and not self.calls:
             self.sites[form.start, form.stop] = site._replace(type=node.type, node=node)
@@ -546,7 +546,7 @@ def edited(
     helpers: Iterable[str] = (),
     values: Mapping[str, float] | None = None,
 ) -> Policy:
-    """Compile a policy with some forms of its source replaced.
+    """Return a policy, compiled with some forms of its source replaced.
 
     ``changes`` maps spans, which must not overlap, to new texts. ``arguments`` are added to the arguments of the
     policy, and ``helpers`` to its helpers. ``values`` replace the current values of parameters. Values of parameters
@@ -575,7 +575,7 @@ def edited(
 
 
 def _splice(policy: Policy, changes: Mapping[Span, str], arguments: str) -> tuple[str, list[Form]]:
-    """Apply changes to a policy's source; return it and each change's new position."""
+    """Apply changes to a policy's source; return the source and the changes' new positions."""
     source, pieces, forms, offset, length = policy.source, [""], [], 0, 0
     all_changes = dict(changes)
     if arguments:
@@ -596,14 +596,14 @@ def _splice(policy: Policy, changes: Mapping[Span, str], arguments: str) -> tupl
 
 
 def missing_features(policy: Policy, *sources: str) -> tuple[str, ...]:
-    """Return the slot's features that source texts use and the policy does not declare."""
+    """Return the slot's features in source texts that the policy does not declare."""
     listed = {a.text for a in parsed(policy).parts.arguments}
     names = dict.fromkeys(name for source in sources for name in symbols_of(source))
     return tuple(name for name in names if name in policy.signature.inputs and name not in listed)
 
 
 def _problem(source: str) -> str:
-    """Return why a text is not exactly one form, as a sentence, or ""."""
+    """Return the reason that a text is not exactly one form, or "" for one form."""
     try:
         count = len(read_forms(Text(source)))
     except PolicyError as error:
@@ -612,7 +612,7 @@ def _problem(source: str) -> str:
 
 
 def _closed(source: str) -> str:
-    """Return a piece of source, with a line break added after a trailing comment."""
+    """Return source text in which a line break follows a final comment."""
     forms = fragment(source)
     rest = source[forms[-1].stop :] if forms else ""
     return f"{source}\n" if ";" in rest.rpartition("\n")[2] else source

@@ -134,7 +134,7 @@ class Parts(NamedTuple):
 
 
 def explain(item: Evaluation, policy: Policy, inherited: bool = False) -> Explanation:
-    """Explain an item's value by its additive terms and the branches taken.
+    """Return the additive terms of an item's value, and the branches that were taken.
 
     Unless ``inherited`` is set, the value of ``(inherited)`` is one term.
     """
@@ -152,7 +152,7 @@ def explain(item: Evaluation, policy: Policy, inherited: bool = False) -> Explan
 
 
 def split_terms(item: Evaluation, labels: Mapping[str, Label], closed: str = "") -> Parts:
-    """Split a value into additive terms. A null or a non-number has no terms.
+    """Return the additive terms of a value; only numbers have terms.
 
     ``closed`` is the digest of the inherited policy, which is not split.
     """
@@ -213,7 +213,7 @@ def split_terms(item: Evaluation, labels: Mapping[str, Label], closed: str = "")
 
 
 def _choices(node: Node, value_of: Any) -> Iterator[Choice]:
-    """Yield the tests of an ``if`` or ``if-null`` node, with their outcomes.
+    """Yield the tests of an ``if`` or ``if-null`` node, with the outcome of each test.
 
     An ``if`` in an else branch belongs to the same cascade, up to the first test that is true.
     """
@@ -227,7 +227,7 @@ def _choices(node: Node, value_of: Any) -> Iterator[Choice]:
 
 
 def _expand_operands(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
-    """Yield the operands that add up to a node's value, each with its multiplier."""
+    """Yield the operands whose weighted sum is a node's value, with their weights."""
     op, args = node.op, node.args
     if op == "if":
         pairs, live = clauses(node)
@@ -352,7 +352,7 @@ class Why(Displayed):
 
     @property
     def difference(self) -> float | None:
-        """The first item's value minus the second item's, or None for non-numbers."""
+        """The first item's value minus the second item's, or None without two numbers."""
         return self.a - self.b if _number(self.a) and _number(self.b) else None  # type: ignore[operator]
 
     @property
@@ -392,7 +392,7 @@ class Why(Displayed):
 
     @property
     def sentence(self) -> str:
-        """The order of the items, and the terms that count most for and against it."""
+        """The order of the items, and the terms that count most for or against this order."""
         gap = self.difference
         if not gap or gap != gap:
             return f"{self.verdict}."
@@ -473,7 +473,7 @@ class Why(Displayed):
 def compare_values(
     first: Evaluation, second: Evaluation, names: tuple[str, str], policy: Policy
 ) -> Why:
-    """Compare the values of two items term by term, from the values of their nodes."""
+    """Return a comparison of two items' values, term by term."""
     program, a, b = first.program, first.value(first.root), second.value(second.root)
     inputs = [
         FeatureGap(name, first.registers[i], second.registers[i]) for i, name, _ in program.inputs
@@ -518,7 +518,7 @@ def _turns(gap: float, term: float) -> bool:
 
 
 def _find_branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["both", "a", "b"]:
-    """Return which of two items has a graph node as score term: "a", "b" or "both"."""
+    """Return which of two items has a graph node among its score terms: "a", "b" or "both"."""
     if index in a and index in b:
         return "both"
     return "a" if index in a else "b"
@@ -536,14 +536,14 @@ def _pair_terms(
 
 
 def _name_term(x: Part | None, y: Part | None) -> str:
-    """Return a score term's text; without its weight if that differs between items."""
+    """Return the source text of a score term, without a weight that differs between items."""
     if x is not None and y is not None and x.weight != y.weight:
         return scaled(x.node, math.copysign(1.0, x.weight))
     return (x or y).text  # type: ignore[union-attr]
 
 
 def _trace_inputs(program: RowProgram, names: set[str]) -> dict[int, tuple[str, ...]]:
-    """Return, for each graph node, the inputs in ``names`` on which it depends."""
+    """Return the inputs in ``names`` on which each graph node depends."""
     inputs_of: dict[int, frozenset[str]] = {}
     for node in program.nodes:
         inside = [inputs_of[a.index] for a in node.args]
@@ -556,13 +556,13 @@ def _trace_inputs(program: RowProgram, names: set[str]) -> dict[int, tuple[str, 
 
 
 def _contributions(term: TermGap) -> tuple[str, ...]:
-    """Return a term's contribution to each score as text, or "" if it has none."""
+    """Return a term's contribution to each item's score as text, or "" without one."""
     sides = (("a", term.a), ("b", term.b))
     return tuple(f"{x:.4f}" if term.branch in ("both", side) else "" for side, x in sides)
 
 
 def _signed(value: float) -> str:
-    """Format a difference with four decimals; a negative zero is a zero."""
+    """Return a difference as text with sign and four decimals, where -0 becomes 0."""
     return f"{0.0 if abs(value) < SMALLEST_SHOWN else value:+.4f}"
 
 

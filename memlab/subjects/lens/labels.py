@@ -46,7 +46,7 @@ class _Comment(NamedTuple):
 
 
 def read_labels(policy: Policy) -> Mapping[str, Label]:
-    """Return the labels of a policy's commented expressions by the digests of nodes."""
+    """Return the labels of a policy's commented expressions by digest of the graph node."""
     whole = policy if policy._of is None else policy._of[0]
     labels = _read_labels(whole.source, whole)
     parent = policy.inherited
@@ -61,7 +61,7 @@ def read_labels(policy: Policy) -> Mapping[str, Label]:
 # policies that differ in comments are equal.
 @lru_cache(maxsize=64)
 def _read_labels(source: str, whole: Policy) -> Mapping[str, Label]:
-    """Return the labels of the policy ``whole``; ``source`` is part of the cache key."""
+    """Return the labels in the policy ``whole``; ``source`` is only part of the cache key."""
     parts = parsed(whole)
     nodes = sites(whole)
     labels: dict[str, Label] = {}
@@ -73,7 +73,7 @@ def _read_labels(source: str, whole: Policy) -> Mapping[str, Label]:
 
 
 def _label_forms(source: str, body: Form) -> dict[tuple[int, int], Label]:
-    """Return the labels of the forms in a policy's body, by their spans."""
+    """Return the label of each commented form in a policy's body, by span."""
     # The first item of a call is the name of its function, which is not an expression.
     forms = [form for path, form, _ in walk(body) if not path or path[-1]]
     labels: dict[tuple[int, int], Label] = {}
@@ -109,7 +109,7 @@ def _find_form(source: str, forms: list[Form], comment: _Comment) -> Form | None
 
 
 def _read_comments(source: str) -> Iterator[_Comment]:
-    """Yield the comments of a text; consecutive lines of one comment are joined."""
+    """Yield the comments of a text, with consecutive comment lines joined."""
     pending: _Comment | None = None
     position = last_line = 0
     for kind, text in read_tokens(source, frozenset()):
@@ -133,7 +133,7 @@ def _read_comments(source: str) -> Iterator[_Comment]:
 
 
 def group_terms(explanation: ScoreExplanation) -> tuple[tuple[str, str, float], ...]:
-    """Return the group, label and value of each term of a score, largest group first."""
+    """Return the group, label and value of each term, terms of the largest group first."""
     sums: dict[tuple[str, str], float] = {}
     sizes: dict[str, float] = {}
     for text, value, label, group in explanation.frame.rows():
@@ -146,7 +146,7 @@ def group_terms(explanation: ScoreExplanation) -> tuple[tuple[str, str, float], 
 
 
 def list_lines(explanation: ScoreExplanation) -> list[tuple[str, float | None]]:
-    """Return the lines of a printed score explanation, each with its value or None."""
+    """Return the lines of a printed score explanation, with their values."""
     # A group is one line with its sum, followed by its terms. Terms without a group have their own lines.
     terms = [("", *term) for term in explanation.terms]
     parts = terms if explanation.expressions else explanation.parts

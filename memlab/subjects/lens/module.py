@@ -75,7 +75,7 @@ class HelperFunction:
 
 
 def expand_form(compiler: Any) -> Any:
-    """Return the Hy code that binds the names of the form in a macro call.
+    """Return the Hy code to which a macro call of the pack language expands.
 
     The code passes the text of the form as a string to ``bind_form``.
     """
@@ -110,7 +110,7 @@ def expand_form(compiler: Any) -> Any:
 
 
 def _dialect_macros() -> dict[str, Any]:
-    """Return the macros of ``memlab.dialect``, imported late to avoid a cycle."""
+    """Return the macros of ``memlab.dialect``; the late import avoids an import cycle."""
     import importlib
 
     macros: dict[str, Any] = importlib.import_module("memlab.dialect")._hy_macros
@@ -118,7 +118,7 @@ def _dialect_macros() -> dict[str, Any]:
 
 
 def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy | None:
-    """Bind the names of one form of a pack in a module; return an unnamed policy.
+    """Bind the names of one pack form in a module; return the policy if it has no name.
 
     Returns None for a form with a name. If the compiler refuses the form, a ``PolicyError`` gives the file, the line
     and the column.
@@ -182,7 +182,7 @@ def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy
 def _compile_any(
     source: str | PolicyForm, inputs: list[Input], name: str, helpers: tuple[str, ...]
 ) -> Policy:
-    """Compile a policy that fills no slot, and infer its return type."""
+    """Compile a policy that belongs to no slot, with an inferred return type."""
     first: PolicyTypeError | None = None
     for returns in ("num", "bool", "str"):
         try:

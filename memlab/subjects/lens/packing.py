@@ -14,7 +14,7 @@ __all__ = ["draft_pack", "param_places", "rebased_text", "text_of"]
 
 
 def text_of(policy: Policy, pack: Pack | None = None) -> str:
-    """Return self-contained source of a policy, with helpers and parameter values.
+    """Return the self-contained source of a policy, with helpers and parameter values.
 
     The text of ``(inherited)`` is left out if ``pack`` still has the same policy.
     """
@@ -51,7 +51,7 @@ def text_of(policy: Policy, pack: Pack | None = None) -> str:
 
 
 def rebased_text(policy: Policy, pack: Pack) -> str | None:
-    """Return the text of a policy whose ``(inherited)`` is no longer the policy of the pack's file.
+    """Return a policy's text if its ``(inherited)`` differs from the pack file, or None.
 
     None if the pack's file still has that policy, or has this one, or if the policy inherits nothing.
     """
@@ -69,7 +69,7 @@ _WRITTEN = [["keyword", "int"], ["keyword", "float"]]
 
 
 def param_places(source: str) -> dict[str, list[tuple[int, int]]]:
-    """Return the source spans of the numbers in ``param`` forms."""
+    """Return the source spans of the numbers in ``param`` forms, by parameter name."""
     places: dict[str, list[tuple[int, int]]] = {}
     for form in _walk(source):
         # In a template of a macro, the name or the number may be a parameter of the macro.
@@ -81,7 +81,7 @@ def param_places(source: str) -> dict[str, list[tuple[int, int]]]:
 
 
 def draft_pack(pack: Pack, slot: str, policy: Policy, name: str) -> Pack:
-    """Return a pack with another policy in one slot, whose texts have every installed policy.
+    """Return a pack with another policy in one slot, and with texts of all policies.
 
     Each changed policy is a text of its own, so that helpers of two policies may share a name.
     """

@@ -44,7 +44,7 @@ _CHAINS = ("+", "*", "and", "or", "min", "max")
 # Texts are cached, because the explanations of one recall contain the same terms for each hit.
 @lru_cache(maxsize=8192)
 def source(node: Node, *, limit: int = LIMIT) -> tuple[str, bool]:
-    """Return a node as source text, and whether the text is complete.
+    """Return the source text of a node, and whether the text is complete.
 
     The deepest parts of a long text are replaced by ``...``.
     """
@@ -59,7 +59,7 @@ def source(node: Node, *, limit: int = LIMIT) -> tuple[str, bool]:
 
 
 def render(node: Node) -> str:
-    """Return a node as source text, shortened if it is long."""
+    """Return the source text of a node, shortened if it is long."""
     return source(node)[0]
 
 
@@ -80,7 +80,7 @@ def scaled(node: Node, scale: float, source: str = "") -> str:
 
 
 def format_value(value: Value) -> str:
-    """Format a value for display, with six digits for numbers."""
+    """Return a value as text, with six digits for numbers."""
     if isinstance(value, float):
         return f"{value:.6g}"
     text = literal(value)
@@ -88,7 +88,7 @@ def format_value(value: Value) -> str:
 
 
 def chain(node: Node, continues: Callable[[Node], bool] = lambda node: True) -> list[Node]:
-    """Return the operands of nested nodes of one operation as a single list.
+    """Return the operands of nested nodes with the same operation as one list.
 
     ``continues`` returns whether a nested node belongs to the chain.
     """
@@ -102,7 +102,7 @@ def chain(node: Node, continues: Callable[[Node], bool] = lambda node: True) -> 
 def clauses(
     node: Node, continues: Callable[[Node], bool] = lambda node: True
 ) -> tuple[list[tuple[Node, Node]], Node]:
-    """Return the tests and values of nested ``if`` nodes, and the final else value.
+    """Return the tests and values of nested ``if`` nodes, and the value if all tests fail.
 
     ``continues`` returns whether a nested ``if`` belongs to the cascade.
     """
@@ -114,7 +114,7 @@ def clauses(
 
 
 def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
-    """Return the operator and the arguments of a node in the form of source text.
+    """Return a node's operator and arguments as written in source text.
 
     For example, ``<`` with a constant as its first argument is written as ``>``.
     """
@@ -129,7 +129,7 @@ def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
 
 
 def _wrap_factor(factor: float) -> tuple[str, str]:
-    """Return the source text before and after a node that multiplies it by ``factor``."""
+    """Return the source text before and after a node when ``factor`` multiplies the node."""
     inverse = 1.0 / factor if factor and math.isfinite(factor) else math.inf
     if (
         math.isfinite(inverse)
@@ -152,7 +152,7 @@ def _join_pieces(pieces: Iterator[str], limit: int) -> str | None:
 
 
 def _pieces(node: Node, depth: int | None) -> Iterator[str]:
-    """Yield the source text of a node in pieces, to a depth (None for all levels)."""
+    """Yield pieces of a node's source text down to a depth, or down to the leaves for None."""
     # Scaled products and cascades of if are written first, because they have their own forms.
     op, args, value = node.op, node.args, node.value
     if op == "input":
@@ -311,7 +311,7 @@ class Tree(Displayed):
 
     @checked
     def text(self, *, depth: int = _DEPTH, lines: int = _LINES, dead: bool = False) -> str:
-        """Return the tree as text.
+        """Return the tree as text, with one line per node.
 
         Parameters
         ----------
@@ -357,7 +357,7 @@ class _Line(NamedTuple):
 
 
 def _lines(root: TreeNode, depth: int, dead: bool) -> Iterator[_Line]:
-    """Yield the lines of a tree to a depth; ``dead`` expands branches not taken."""
+    """Yield a tree's lines down to a depth; ``dead`` includes branches not taken."""
     stack: list[tuple[TreeNode, str, str, int]] = [(root, "", "", 0)]
     while stack:
         node, lead, below, level = stack.pop()
@@ -405,7 +405,7 @@ def _as_number(value: Value) -> float | None:
 
 
 def _html(node: TreeNode, level: int, pieces: list[str], left: list[int]) -> None:
-    """Append a node and its children as HTML while the budget ``left[0]`` lasts."""
+    """Append a node and its children as HTML while the budget in ``left[0]`` lasts."""
     # -1 records that the note about omitted nodes was added.
     if left[0] <= 0:
         if left[0] == 0:
@@ -460,7 +460,7 @@ class _Builder:
         return self.open(self.root, "", True)
 
     def open(self, node: Node, role: str, live: bool) -> TreeNode:
-        """Return a node with its children, unless the children are shown elsewhere."""
+        """Return a node with its children, unless another node already shows them."""
         text, complete = source(node)
         inside = self.children(node)
         # A node that is also on a taken branch is expanded there.
@@ -497,5 +497,5 @@ class _Builder:
         return [(part, "", True) for part in written_as(node)[1] if not part.constant]
 
     def once(self, node: Node) -> bool:
-        """Return whether a node is used only once."""
+        """Return whether only one place in the policy uses a node."""
         return self.uses[node.index] == 1

@@ -50,17 +50,17 @@ class PairedState:
         self.before = before
 
     def side(self, rows: Ints) -> RowView:
-        """Return a view of the features of the given rows, which must ascend strictly."""
+        """Return a view of the features of the rows, which must ascend strictly."""
         return RowView(self, rows)
 
     def home(self, row: int) -> tuple[State, int]:
-        """Return the state that contains a row, and the number of the row in that state."""
+        """Return the state that contains a row, and the row's number in that state."""
         if self.fresh is not None and row >= self.size:
             return self.fresh, row - self.size
         return self.state, row
 
     def vectors(self, rows: Ints) -> tuple[Vectors, Ints]:
-        """Return the vector store of the given rows, and their numbers in that store.
+        """Return the vector store that holds the rows, and the rows' numbers in that store.
 
         The rows are either all stored or all new.
         """
@@ -91,7 +91,7 @@ class RowView:
         return _join_columns([moment[name] for moment in self._moments])
 
     def word(self, column: str) -> Values:
-        """Return a column of names as an object array, with None for null."""
+        """Return a text column as an object array, with None for null."""
         return _join_columns([moment.word(column) for moment in self._moments])
 
     def number(self, column: str) -> Values:
@@ -155,7 +155,7 @@ def _join_columns(parts: list[Values]) -> Values:
 
 
 def _follows_question(joint: PairedState, before: Ints) -> Values:
-    """Return whether the row before each row is a question; False if there is no such row."""
+    """Return whether each row directly follows a question."""
     is_question = joint.state.asks.values
     if joint.fresh is not None:
         is_question = np.concatenate([is_question, joint.fresh.asks.values])
@@ -247,7 +247,7 @@ class Scopes:
         self.groups: Ints = group.reshape(-1)
 
         def name(column: str, code: int) -> str | None:
-            """Return the name that has a code, or None for a negative code."""
+            """Return the name with this code, or None for a negative code."""
             return None if code < 0 else names[column].vocabulary[code]
 
         self.scopes = [
@@ -263,7 +263,7 @@ class Scopes:
 
 @lru_cache(maxsize=256)  # equal filters share the cached population of a recall
 def _build_filters(branch: str | None, viewer: str | None, unbound: bool) -> Filters:
-    """Return filters of a branch and viewer; `unbound` excludes rows with a project."""
+    """Return filters for a branch and viewer; `unbound` excludes rows with a project."""
     where = pl.col("project").is_null() if unbound else None
     return replace(Filters.of(branch=branch, where=where), viewer=viewer)
 
@@ -277,7 +277,7 @@ def find_candidates(
     count: int,
     gone: Flags | None = None,
 ) -> Candidates:
-    """Return the pairs of new and earlier rows for which links are decided.
+    """Return the pairs of new and earlier rows that may be linked.
 
     A new row is paired with its `count` nearest rows by the cosine of their vectors, and with as
     many rows of the same subject. A fact is also paired with every memory of its subject and
@@ -311,7 +311,7 @@ def _find_in_scope(
     count: int,
     gone: Flags | None,
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the distinct pairs of one scope: new rows, old rows and similarities."""
+    """Return the pairs of one scope as new rows, old rows and similarities."""
     state = joint.state
     unbound = scope.project is None and state.names["project"].has_values
     population = populate(
@@ -342,7 +342,7 @@ def _find_in_scope(
 
 
 def _join_pairs(pairs: list[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Floats]:
-    """Concatenate several arrays of pairs."""
+    """Return several arrays of pairs as one."""
     new, old, similarity = zip(*pairs, strict=True)
     return np.concatenate(new), np.concatenate(old), np.concatenate(similarity)
 
@@ -350,7 +350,7 @@ def _join_pairs(pairs: list[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Flo
 def _keep_nearest(
     new: Ints, old: Ints, similarity: Floats, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the `count` most similar pairs of each new row."""
+    """Return the `count` most similar pairs for each new row."""
     order = np.lexsort((old, -similarity, new))
     new = new[order]
     start = np.flatnonzero(np.diff(new, prepend=-1) > 0)
@@ -360,7 +360,7 @@ def _keep_nearest(
 
 
 def _eligible_rows(state: State, gone: Flags | None) -> Flags | None:
-    """Return whether each stored row can be linked, or None if all rows can.
+    """Return a mask of the stored rows that can be linked, or None if all can.
 
     Turns and rows marked as gone cannot.
     """
@@ -379,7 +379,7 @@ def _find_nearest_old(
     eligible: Flags | None,
     count: int,
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the nearest eligible stored memories of each new row."""
+    """Return the nearest eligible stored memories for each new row."""
     old_rows = joint.state.drop_unembedded(old_rows)
     if not len(old_rows):
         return _no_pairs()
@@ -418,7 +418,7 @@ def _find_nearest_old(
 def _find_nearest_new(
     joint: PairedState, rows: Ints, peers: Ints, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the nearest earlier rows among the new rows of the same scope."""
+    """Return the nearest earlier rows among the new rows, within one scope."""
     if not len(peers):
         return _no_pairs()
     vectors, queried = joint.vectors(rows)
@@ -442,7 +442,7 @@ def _search_blocks(
     *,
     before: bool = False,
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the nearest of the `searched` rows to each row, in blocks of rows.
+    """Return the nearest `searched` rows for each row, computed in blocks.
 
     With `before`, only earlier rows count.
     """
@@ -468,7 +468,7 @@ class _Similarities(Protocol):
     """A function that returns the similarities of a block of vectors to other vectors."""
 
     def __call__(self, block: NDArray[np.int8], /) -> Floats:
-        """Return the similarities of each vector of a block, f64[block, vectors]."""
+        """Return the similarity of each query vector in a block to each stored vector."""
 
 
 def _find_by_subject(
@@ -499,7 +499,7 @@ def _find_by_subject(
 def _find_by_fact(
     joint: PairedState, row: int, others: Ints, predicate: str | None, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Pair a new fact with its nearest `others` and all facts with its predicate."""
+    """Return pairs of a new fact with near memories and with facts of the same predicate."""
     vectors, local = joint.vectors(np.array([row]))
     query = vectors.take(local)[0]
     boundary = int(np.searchsorted(others, joint.size)) if joint.fresh is not None else len(others)
@@ -517,7 +517,7 @@ def _find_by_fact(
 
 
 def _select_rows(joint: PairedState, rows: Ints, column: str, name: str) -> Ints:
-    """Return the subset of ascending ``rows`` whose value in a column is ``name``."""
+    """Return the rows whose value in a column is ``name``, ascending."""
     boundary = int(np.searchsorted(rows, joint.size)) if joint.fresh is not None else len(rows)
     names = joint.state.names[column]
     stored_matches: Ints = rows[:boundary][names.codes[rows[:boundary]] == names.code(name)]
@@ -541,5 +541,5 @@ def _read_names(joint: PairedState, rows: Ints, column: str) -> NDArray[Any]:
 
 
 def _no_pairs() -> tuple[Ints, Ints, Floats]:
-    """Return empty arrays of new rows, old rows and similarities."""
+    """Return an empty array of new rows, of old rows and of similarities."""
     return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)

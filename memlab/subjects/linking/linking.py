@@ -41,7 +41,7 @@ _CORRECTED = 20
 
 
 def _may_correct(state: State, columns: Mapping[str, list[Any]], texts: Sequence[str]) -> bool:
-    """Return whether a row other than a turn reports a change, or may be corrected already.
+    """Return whether a new memory reports a change, or may already be corrected.
 
     A row that began before the newest memory of the lab may be.
     """
@@ -95,7 +95,7 @@ class Comparing:
         return self._decide(joint, joint.size + np.flatnonzero(compared), corrections=corrections)
 
     def after(self, ids: range) -> Linked:
-        """Decide the links of stored memories, in order of their ids.
+        """Decide the links of stored memories, in ascending order of id.
 
         Only recallable memories are compared, and turns are skipped.
         """
@@ -107,7 +107,7 @@ class Comparing:
         return self._decide(PairedState(state, self._core.pack, self._core.store.clock()), rows)
 
     def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
-        """Return the closeness of the nearest retrievable memory; None if there is none.
+        """Return the closeness of the nearest retrievable memory, or None without memories.
 
         `project` and `viewer` limit the memories. Turns do not count, because an utterance is not
         yet a memory of what it states.
@@ -151,7 +151,7 @@ class Comparing:
 
 
 def get_waiting(state: State) -> Waiting:
-    """Return the register of a state's memories that wait to be linked."""
+    """Return the register of memories that wait to be linked."""
     return state.projection(Waiting)
 
 
@@ -214,13 +214,13 @@ class Linker(Background):
         return get_waiting(self._core.store.state).ids
 
     def wake(self) -> None:
-        """Start to link waiting memories in the background, if the lab is writable."""
+        """Start linking waiting memories in the background if the lab is writable."""
         store = self._core.store
         if not store.journal.read_only and get_waiting(store.state):
             self._worker.wake()
 
     def link_all(self, timeout: float | None) -> bool:
-        """Link until no memory waits; return whether no memory waits.
+        """Link memories until none wait, and return True on success.
 
         The call gives up after `timeout` seconds.
         """
@@ -236,7 +236,7 @@ class Linker(Background):
 
     @property
     def error(self) -> MemlabError | None:
-        """The error that stopped background linking, or None if there was none."""
+        """The error that stopped background linking, or None without an error."""
         return self._error
 
     def _step(self) -> float | None:

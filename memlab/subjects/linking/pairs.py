@@ -60,7 +60,7 @@ class Pairs:
         return len(self.first)
 
     def take(self, selected: Ints) -> Pairs:
-        """Return the pairs with the given indices."""
+        """Return the pairs at these indices."""
         return Pairs(
             self.new,
             self.old,
@@ -72,7 +72,7 @@ class Pairs:
         )
 
     def ask(self, policy: Policy) -> Values:
-        """Return a policy's result for each pair, as objects with None for null."""
+        """Return a policy's result for each pair, with None for null."""
         inputs = {
             name: self._policy_input(policy, name) for name in policy.inputs or ("pair/rank",)
         }
@@ -92,7 +92,7 @@ class Pairs:
         return result
 
     def _policy_input(self, policy: Policy, name: str) -> Column:
-        """Return a policy's input for each pair: a feature or a test of string sets."""
+        """Return the values of a policy's input for each pair."""
         test = policy.derived.get(name)
         if test is None:
             return self._column(name)
@@ -100,7 +100,7 @@ class Pairs:
         return values if nulls is None else (values, nulls)
 
     def _column(self, name: str) -> Column:
-        """Return the values of a feature, with a mask of nulls if the feature can be null."""
+        """Return the values of a feature, and a mask of nulls if the feature can be null."""
         side, _, feature = name.partition("/")
         if side == "pair":
             return _COMPUTE[name](self)
@@ -114,7 +114,7 @@ class Pairs:
     # Comparisons by fields
 
     def same(self, column: str, *, none: bool = False) -> Flags:
-        """Return whether both memories of each pair have the same value in a column.
+        """Return whether the two memories of each pair have the same value in a column.
 
         With `none`, two missing values are equal too; otherwise they are not.
         """
@@ -123,7 +123,7 @@ class Pairs:
         return equal if none else np.asarray(equal & (new != None), dtype=np.bool_)  # noqa: E711  by element
 
     def _known_same(self, name: str) -> tuple[Flags, Flags]:
-        """Return whether both facts have the same value in lower case, and a null mask."""
+        """Return a mask of pairs with equal values in lower case, and a mask of nulls."""
         new, old = (
             _fold_fact_field(self.new, name)[self.first],
             _fold_fact_field(self.old, name)[self.second],
@@ -132,7 +132,7 @@ class Pairs:
         return np.asarray(new == old, dtype=np.bool_) & ~unknown, unknown
 
     def _single_valued(self) -> tuple[Flags, Flags]:
-        """Return whether the new fact's predicate is single-valued, and a null mask."""
+        """Return a mask of new facts with a single-valued predicate, and a mask of nulls."""
         predicates = self.new.word("predicate")
         declared = str(self.new.pack.settings["single-valued"])
         is_single = np.array(
@@ -178,7 +178,7 @@ class Pairs:
         ]
 
     def _read_apart(self) -> list[bool]:
-        """Return whether both memories of each pair were extracted and one is a fact."""
+        """Return whether both memories of a pair are extracted and at least one is a fact."""
         extracted = self.new.extracted[self.first] & self.old.extracted[self.second]
         if not extracted.any():
             return [False] * len(self)
@@ -188,7 +188,7 @@ class Pairs:
         return result
 
     def of_verdicts(self, name: str) -> Flags:
-        """Return an attribute of each pair's verdict as a mask, such as "denies"."""
+        """Return the attribute of this name, such as "denies", of each pair's verdict."""
         return np.array([getattr(verdict, name) for verdict in self.verdicts], dtype=np.bool_)
 
     @cached_property
@@ -234,7 +234,7 @@ class Pairs:
 
     @cached_property
     def restates(self) -> Floats:
-        """The similarity of a statement that the later memory changes; 0 if there is none."""
+        """The similarity of a statement that the later memory changes, or 0 without one."""
         language = str(self.new.pack.settings["language"])
         later = self.new.number("created")[self.first] >= self.old.number("created")[self.second]
         positions = np.flatnonzero(later & self.same("speaker", none=True))
@@ -249,7 +249,7 @@ class Pairs:
         return result
 
     def of_statements(self, ask: Callable[[Statement, Statement], float | bool]) -> Values:
-        """Return the value of a function for the two statements of each pair."""
+        """Return the result of ``ask`` for the two statements of each pair."""
         pairs = zip(self.new.statements[self.first], self.old.statements[self.second], strict=True)
         return np.array([ask(new, old) for new, old in pairs])
 
@@ -271,7 +271,7 @@ class Pairs:
 
 
 def _restatement_likelihood(new: Statement, old: Statement, language: str) -> float:
-    """Return how likely a new text restates a statement of an old text with a change.
+    """Return the likelihood that a new text restates a statement of an old text with a change.
 
     Two texts of one statement each are compared only if one has all words of the other. If only
     their numbers differ, the result is 1.
@@ -288,7 +288,7 @@ def _restatement_likelihood(new: Statement, old: Statement, language: str) -> fl
 
 
 def _fold_fact_field(side: RowView, name: str) -> Values:
-    """Return the subject, predicate or value of facts in lower case.
+    """Return the subject, predicate or value of each fact in lower case.
 
     The object of a fact counts as its value.
     """

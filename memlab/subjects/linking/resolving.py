@@ -141,12 +141,12 @@ class _ComparedPairs:
         return self.pairs.new.texts[first], self.pairs.old.texts[second]
 
     def write_reason(self, pair: int) -> str:
-        """Return the reason that is recorded when a pair's earlier memory ends."""
+        """Return the reason to record when the earlier memory of a pair ends."""
         later, earlier = self.texts(pair)
         return f"Updated: {difference(earlier, later)}"
 
     def describe(self, pair: int) -> str:
-        """Return the relation and the closeness of a pair as the text of a reason."""
+        """Return the relation and closeness of a pair as text."""
         return f"{self.word(pair)}, closeness {self.weight[pair]:.2f}"
 
     def keep_both(self, selected: Ints, relation: str) -> None:
@@ -155,11 +155,11 @@ class _ComparedPairs:
         self.relation[selected] = relation
 
     def find_resolved(self) -> Ints:
-        """Return the indices of the pairs of which only one memory stays."""
+        """Return the indices of pairs of which only one memory stays."""
         return np.flatnonzero(self.resolution != "keep-both")
 
     def is_merging(self, selected: Ints) -> NDArray[np.bool_]:
-        """Return whether each selected pair is a pair of duplicates that merge."""
+        """Return a mask of the selected pairs that are duplicates and merge."""
         return np.asarray(
             (self.resolution[selected] == "merge") & (self.relation[selected] == "duplicate")
         )
@@ -270,7 +270,7 @@ class _Decision:
         rank: Ints,
         closeness: Closeness,
     ) -> _ComparedPairs:
-        """Evaluate ``link`` for each pair, with the later valid memory as the new one."""
+        """Return the result of ``link`` for each pair, with the later memory as the new one."""
         all_rows = np.unique(np.concatenate([new, old]))
         side = self.joint.side(all_rows)
         is_late = self._read_beginnings(old) > self._read_beginnings(new)
@@ -285,7 +285,7 @@ class _Decision:
         return _ComparedPairs(new, old, pairs, is_late, self.joint.pack)
 
     def _resolve(self, compared: _ComparedPairs, on_line: NDArray[np.bool_]) -> None:
-        """Evaluate ``resolve`` for conflicts, and keep memories that must not end."""
+        """Apply ``resolve`` to conflicts, but keep the memories that must not end."""
         conflict = np.flatnonzero(
             np.isin(compared.relation, _CONFLICTS) | self._find_opposed(compared)
         )
@@ -381,7 +381,7 @@ class _Decision:
         self.superseded.append((fresh, survivor, ended, compared.write_reason(pair)))
 
     def _take_over(self, survivor: int, superseded: int, word: str, weight: float) -> None:
-        """Record that one memory supersedes another, and the edges between them."""
+        """Record that one memory supersedes another, with the edges between the two."""
         self.successor[superseded] = survivor
         self.gone[superseded] = True
         self.relied_on.add(survivor)
@@ -391,7 +391,7 @@ class _Decision:
         ]
 
     def _weigh_restatements(self, compared: _ComparedPairs) -> None:
-        """Weight the edges of partial restatements, or relate memories that may not end.
+        """Set the edge weights of partial restatements; relate memories that may not end.
 
         Both memories stay. A restatement in another reach, or of a memory that is not valid, is
         only "related".
@@ -405,7 +405,7 @@ class _Decision:
             )
 
     def _find_opposed(self, compared: _ComparedPairs) -> NDArray[np.bool_]:
-        """Return whether each pair is similar and contradictory.
+        """Return whether the two memories of each pair are similar but contradict each other.
 
         The memories are nearer than the setting ``conflict-closeness``. One denies the other, or
         gives another value to its property.
@@ -460,7 +460,7 @@ class _Decision:
     def _combine(
         self, fresh: int, other: int, word: str, weight: float, new: str, old: str
     ) -> None:
-        """Combine both texts in the new memory, which supersedes the old memory.
+        """Store both texts in the new memory, which supersedes the old memory.
 
         If the new memory is already stored, or the combined text is too long, both memories stay.
         """
@@ -526,7 +526,7 @@ class _Decision:
     # The result in the form that is stored
 
     def build(self, *, strength_gain: float, max_edges: int) -> Linked:
-        """Return the outcomes, changes and edges of all decisions."""
+        """Return the outcomes, changes and edges that result from all decisions."""
         # new turns are not compared, but they are stored
         considered = self.rows if self.stored else np.arange(self.joint.size, self.joint.total)
         rows = considered.tolist()
@@ -571,7 +571,7 @@ class _Decision:
         )
 
     def _collect_edges(self) -> tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]:
-        """Return the edges to add for conflicts and for related pairs kept side by side."""
+        """Return the edges to add between memories that conflict or are related."""
         survivor_of = np.arange(self.joint.total)
         for row, root in self.root.items():
             survivor_of[row] = root
@@ -638,7 +638,7 @@ class _Decision:
         return source[~exists], target[~exists], relation[~exists], weight[~exists]
 
     def _collect_changes(self, ids: Ints, gain: float) -> Change:
-        """Return the changed values of superseded and of surviving memories."""
+        """Return the changed column values of superseded and surviving memories."""
         now, parts = self.joint.now, []
         superseded = {
             other: (stays, why, self.ended_by[other])
@@ -699,7 +699,7 @@ class _Decision:
         return line is None or line.killer is not None
 
     def _timeline_ends(self, rows: Ints, default_ends: Ints) -> Ints:
-        """Return the ends of superseded memories, from their timelines if they have one."""
+        """Return the end of validity of each superseded memory."""
         ends = default_ends.copy()
         for position, row in enumerate(rows.tolist()):
             line = self.timeline.lines.get(row)
@@ -712,7 +712,7 @@ class _Decision:
         return ends
 
     def _earlier_beginnings(self, ids: Ints) -> list[dict[str, Any]]:
-        """Return changes that move the start of a fact back to its earliest statement."""
+        """Return the changes that move a fact's start back to its earliest statement."""
         parts = []
         for root, others in self.merges.items():
             began = int(self._read_beginnings(np.array([root]))[0])
@@ -722,7 +722,7 @@ class _Decision:
         return parts
 
     def _fact_times(self, ids: Ints) -> list[list[Any]]:
-        """Return the statement times and gaps of facts that were stated more than once."""
+        """Return the statement times and the gaps of facts that were stated repeatedly."""
         result = []
         for row in self.timeline.touched:
             line = self.timeline.lines.get(row)
@@ -731,7 +731,7 @@ class _Decision:
         return result
 
     def _joint_values(self, ids: Ints) -> list[dict[str, Any]]:
-        """Return the joined values of facts whose memories were combined."""
+        """Return the changes that join the values of facts whose memories were combined."""
         parts = []
         for row, others in self.combined.items():
             values = [
@@ -744,7 +744,7 @@ class _Decision:
         return parts
 
     def _join_lists(self, ids: Ints, merges: dict[int, list[int]]) -> list[dict[str, Any]]:
-        """Return changes that unite tags, files and agents of survivors and merged rows.
+        """Return the changes that add tags, files and agents of merged rows to the survivors.
 
         Confidence, source and provenance come from the most confident of these memories.
         """
@@ -790,12 +790,12 @@ class _Decision:
         return parts
 
     def _read_beginnings(self, rows: Ints) -> Ints:
-        """Return the time from which each row is valid, by default its creation."""
+        """Return the time from which each row is valid; the default is its creation time."""
         valid_from = self._read_numbers("valid_from", rows)
         return np.where(valid_from == NEVER, self._read_numbers("created", rows), valid_from)
 
     def _read_numbers(self, column: str, rows: Ints) -> NDArray[Any]:
-        """Return the numeric values of rows in a column; rows may repeat."""
+        """Return the values of rows in a numeric column; rows may occur more than once."""
         distinct, position = np.unique(rows, return_inverse=True)
         return np.asarray(self.joint.side(distinct).number(column)[position.reshape(-1)])
 
@@ -805,12 +805,12 @@ class _Decision:
         return float(state.numbers["confidence"].values[local_row])
 
     def _read_name(self, column: str, row: int) -> str | None:
-        """Return the value of a row in a column of names, or None for null."""
+        """Return the value of a row in a text column, or None for null."""
         state, local_row = self.joint.home(row)
         return state.names[column].value_at(local_row)
 
     def _read_list(self, column: str, row: int) -> tuple[str, ...]:
-        """Return a memory's value in a list column; agents include the creator."""
+        """Return a memory's values in a list column; the agents include the creator."""
         state, local_row = self.joint.home(row)
         items = state.lists[column].value_at(local_row)
         creator = state.names["creator"].value_at(local_row)
@@ -825,7 +825,7 @@ class _Decision:
 
 
 def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
-    """Return which pairs share project, scope and visibility, and are valid now."""
+    """Return a mask of valid pairs whose project, scope and visibility agree."""
     is_allowed = _have_same_reach(pairs, now)
     for side, positions in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
         # a memory whose validity is over does not conflict with a valid memory
@@ -835,7 +835,7 @@ def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
 
 
 def _have_same_reach(pairs: Pairs, now: int) -> NDArray[np.bool_]:
-    """Return which pairs share project, scope and visibility, and are in effect."""
+    """Return a mask of pairs in effect whose project, scope and visibility agree."""
     is_allowed = np.ones(len(pairs), dtype=np.bool_)
     for column in _REACH:
         is_allowed &= pairs.same(column, none=True)
@@ -849,7 +849,7 @@ def _have_same_reach(pairs: Pairs, now: int) -> NDArray[np.bool_]:
 
 
 def _keep_corrections(compared: _ComparedPairs) -> None:
-    """Keep only decisions in which a statement that reports a change ends another, or flags it."""
+    """Drop all decisions except those in which one statement corrects another."""
     kinds = compared.pairs.new.word("kind")
     for pair in range(len(compared.relation)):
         later, earlier = compared.texts(pair)
@@ -884,7 +884,7 @@ def _spare_stated(compared: _ComparedPairs) -> None:
 
 
 def _spare_long(compared: _ComparedPairs) -> None:
-    """Keep both of two long texts that are called duplicates but differ.
+    """Keep both texts if they are long and differ, although they count as duplicates.
 
     No embedder reads all of a long text, so its vector may miss the difference.
     """

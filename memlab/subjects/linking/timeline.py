@@ -72,7 +72,7 @@ class Timeline:
     touched: dict[int, None] = field(default_factory=dict)
 
     def line(self, row: int) -> Line:
-        """Return the line of a fact, which is read from the state on first use."""
+        """Return the timeline of a fact, which the first call reads from the state."""
         if row not in self.lines:
             self.lines[row] = _read_line(self.joint, row)
         return self.lines[row]
@@ -107,7 +107,7 @@ class Timeline:
         return None
 
     def _cut(self, other: int, at: int, by: int) -> int | None:
-        """End a fact at a time; return the next time at which it was restated, or None."""
+        """End a fact at a time, and return the next time when it was restated, or None."""
         line = self.line(other)
         for position, (start, stop) in enumerate(line.segments):
             if start <= at < stop:
@@ -123,7 +123,7 @@ class Timeline:
         return None
 
     def _merge(self, other: int, began: int, ends: int) -> bool:
-        """Merge a statement into an interval of another fact; return whether one fits.
+        """Extend an interval of another fact by a statement; return False if none fits.
 
         A statement belongs to an interval if it begins within the interval, or before the interval
         without a gap.
@@ -142,14 +142,14 @@ class Timeline:
         return False
 
     def _follow(self, row: int, root: int) -> None:
-        """Replace merged fact ``row`` by ``root`` as the one that ended other facts."""
+        """Replace a merged fact by ``root`` in timelines of the facts that it ended."""
         for line in self.lines.values():
             if line.killer == row:
                 line.killer = root
 
 
 def _read_line(joint: PairedState, row: int) -> Line:
-    """Return a fact's timeline: intervals of validity, and times of its statements."""
+    """Return a fact's timeline, which holds intervals of validity and statement times."""
     state, local_row = joint.home(row)
     began, stop = (
         int(state.numbers[name].values[local_row]) for name in ("valid_from", "valid_until")
@@ -172,7 +172,7 @@ def _read_line(joint: PairedState, row: int) -> Line:
 
 
 def find_past_rows(joint: PairedState, row: int) -> list[int]:
-    """Return the rows of superseded memories that state the property of a new fact."""
+    """Return the rows of superseded facts with the subject and predicate of a new fact."""
     home, local_row = joint.home(row)
     subject, predicate = (home.names[name].value_at(local_row) for name in ("subject", "predicate"))
     state: State = joint.state

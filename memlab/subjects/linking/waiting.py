@@ -41,14 +41,14 @@ class Waiting(Projection):
         return [id for first, stop in self._runs for id in range(first, stop)]
 
     def first(self, limit: int) -> range:
-        """Return the ids of the first consecutive waiting memories, at most `limit`."""
+        """Return at most `limit` ids of the first consecutive waiting memories."""
         if not self._runs:
             return range(0)
         first, stop = self._runs[0]
         return range(first, min(stop, first + limit))
 
     def fold(self, event: Event) -> None:
-        """Apply an event to the register: add new waiting memories, or remove linked ones."""
+        """Apply an event: add new waiting memories, or remove linked memories."""
         body = event.body
         if event.kind == "remember":
             if body.get("waits"):
@@ -62,7 +62,7 @@ class Waiting(Projection):
             self._runs = [[max(first, done), stop] for first, stop in self._runs if stop > done]
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return whether a viewer may see a link event, or None if other rules decide."""
+        """Return whether a viewer may see a link event, or None for other events."""
         if kind != "link" or "upto" not in body or seen:
             return None
         return bool(self._runs) and self._runs[0][0] <= int(body["upto"])

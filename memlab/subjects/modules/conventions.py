@@ -78,7 +78,7 @@ def is_instructions(path: str) -> bool:
 
 
 def states_rules(path: str) -> bool:
-    """Return whether ``rules_of`` can read the format of a file."""
+    """Return whether ``rules_of`` reads the format of a file."""
     folder, _, name = path.rpartition("/")
     if is_instructions(path) or (_README.fullmatch(name) and folder in ("", ".github")):
         return True
@@ -86,7 +86,7 @@ def states_rules(path: str) -> bool:
 
 
 def rules_of(path: str, text: str) -> Iterable[str]:
-    """Return the rules that a file states; none if its format is unknown.
+    """Return the rules that a file states, or no rules for an unknown format.
 
     A broken file raises ValueError.
     """
@@ -105,7 +105,7 @@ def rules_of(path: str, text: str) -> Iterable[str]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """Yield heading and text of each line outside code, front matter and comments."""
+    """Yield each line outside code, front matter and comments, with its heading."""
     # An entry of a list may continue on indented lines, so it is yielded when the next line begins something else.
     text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
@@ -135,7 +135,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _entry(line: str) -> str | None:
-    """Return the text of a list item, cut to whole sentences that fit, or None."""
+    """Return the whole sentences of a list item that fit a rule's length, or None."""
     if not (bullet := _BULLET.match(line)):
         return None
     words = bullet[1].strip()
@@ -146,7 +146,7 @@ def _entry(line: str) -> str | None:
 
 
 def _instructions(path: str, text: str) -> Iterator[str]:
-    """Yield the rules in a file of instructions: list items and imperative sentences."""
+    """Yield the rules in an instruction file: list items and imperative sentences."""
     people = _FOR_PEOPLE.search(path.rsplit("/", 1)[-1]) is not None
     for heading, line in _lines(text):
         if _OF_STACK.search(heading) and not people and not _OF_RULES.search(heading):
@@ -165,7 +165,7 @@ def _instructions(path: str, text: str) -> Iterator[str]:
 
 
 def _readme(text: str) -> Iterator[str]:
-    """Yield the rules of a README: list items below headings that announce rules."""
+    """Yield the rules in a README: list items below headings that announce rules."""
     for heading, line in _lines(text):
         entry = _entry(line)
         minimum = _SHORT if _OF_STATED_RULES.search(heading) else _LONG
@@ -180,7 +180,7 @@ def _readme(text: str) -> Iterator[str]:
 
 
 def _is_sentence(text: str, minimum: int) -> bool:
-    """Return whether a text is prose of at least ``minimum`` characters."""
+    """Return whether a text is a sentence of at least ``minimum`` characters."""
     text = text.strip()
     plain = (
         text.isprintable()
@@ -191,7 +191,7 @@ def _is_sentence(text: str, minimum: int) -> bool:
 
 
 def _stack(text: str) -> Iterator[str]:
-    """Yield a rule that names the technology of a project, from a list or a sentence."""
+    """Yield one rule that names a project's technology, read from a list or a sentence."""
     names: list[str] = []
     for heading, line in _lines(text):
         if _OF_STACK.search(heading) and not _OF_RULES.search(heading) and (entry := _entry(line)):
@@ -208,7 +208,7 @@ def _stack(text: str) -> Iterator[str]:
 
 
 def _leading_name(text: str) -> str:
-    """Return the name at the start of an entry, such as "Next.js 14".
+    """Return the name at the start of a list item, such as "Next.js 14".
 
     An example of an entry is "**Next.js 14** - the framework".
     """
@@ -221,7 +221,7 @@ def _leading_name(text: str) -> str:
 
 
 def jsonc(text: str) -> Any:
-    """Read JSON with comments and trailing commas; raise ValueError for a broken text.
+    """Return JSON that may have comments and trailing commas; raise ValueError if broken.
 
     >>> jsonc('{"a": "http://x", /* why */ "b": [1, 2,], // end' + chr(10) + "}")
     {'a': 'http://x', 'b': [1, 2]}
@@ -253,7 +253,7 @@ def _settings(values: Mapping[str, Any]) -> str:
 
 
 def _biome(text: str) -> Iterator[str]:
-    """Yield the rules of Biome: indentation, line width, formatting and linter errors."""
+    """Yield the rules in Biome's settings: indentation, line width, formatting, linter errors."""
     config = _table(jsonc(text))
     formatter, script = (
         _table(config.get("formatter")),
@@ -287,7 +287,7 @@ _ESLINT = re.compile(
 
 
 def _eslint(text: str) -> Iterator[str]:
-    """Yield the configurations that ESLint extends, and its rules that are errors.
+    """Yield the configurations that ESLint extends, and its rules of severity error.
 
     The file may be JSON, YAML or code, so it is searched instead of parsed.
     """
@@ -335,7 +335,7 @@ _STRICT = (
 
 
 def _tsconfig(text: str) -> Iterator[str]:
-    """Yield the options of TypeScript that make its checks stricter."""
+    """Yield the TypeScript options that make checks stricter."""
     options = _table(_table(jsonc(text)).get("compilerOptions"))
     if options.get("strict") is True:
         yield "TypeScript is checked in strict mode."
@@ -344,7 +344,7 @@ def _tsconfig(text: str) -> Iterator[str]:
 
 
 def _editorconfig(text: str) -> Iterator[str]:
-    """Yield the indentation and the maximum line length of each section."""
+    """Yield the indentation and maximum line length of each section as rules."""
     for section in re.split(r"^(?=\[)", text[:20_000], flags=re.M):
         if not (header := re.match(r"\[([^\]\n]{1,60})\]", section)):
             continue
@@ -363,12 +363,12 @@ def _rustfmt(text: str) -> Iterator[str]:
 
 
 def _ruff(text: str) -> Iterator[str]:
-    """Yield the rules of a ruff.toml."""
+    """Yield the rules that a ruff.toml states."""
     yield from _of_ruff(tomllib.loads(text))
 
 
 def _of_ruff(config: Any) -> Iterator[str]:
-    """Yield ruff's line length, its lint rules and its format options."""
+    """Yield ruff's line length, lint rules and format options as rules."""
     config = _table(config)
     if isinstance(config.get("line-length"), int):
         yield f"Lines of Python have at most {config['line-length']} characters (ruff)."
@@ -380,7 +380,7 @@ def _of_ruff(config: Any) -> Iterator[str]:
 
 
 def rules_of_pyproject(tool: Mapping[str, Any]) -> Iterator[str]:
-    """Return the rules of the tables below ``tool`` in a pyproject.toml."""
+    """Return the rules in a pyproject.toml, from its tables below ``tool``."""
     yield from _of_ruff(tool.get("ruff"))
     black = _table(tool.get("black"))
     if isinstance(black.get("line-length"), int):
@@ -402,7 +402,7 @@ def rules_of_pyproject(tool: Mapping[str, Any]) -> Iterator[str]:
 
 
 def rules_of_package(content: Mapping[str, Any]) -> Iterator[str]:
-    """Return the rules of a package.json: Prettier, ESLint, Node.js and modules."""
+    """Return the rules in a package.json: Prettier, ESLint, Node.js and modules."""
     yield from _of_prettier(content.get("prettier"))
     if isinstance(content.get("eslintConfig"), dict):
         yield from _eslint(json.dumps(content["eslintConfig"]))
@@ -425,7 +425,7 @@ def _flake8(text: str) -> Iterator[str]:
 
 
 def _aider(text: str) -> Iterator[str]:
-    """Yield the commands and the documents that the settings of aider name."""
+    """Yield the commands and documents in the settings of aider as rules."""
     for name, what in (("lint-cmd", "Lint with"), ("test-cmd", "Test with")):
         for command in re.findall(rf"^{name}:\s*[\"']?([^\"'\n#]{{2,100}})", text, re.M):
             yield f"{what}: {command.strip()}"
@@ -434,20 +434,20 @@ def _aider(text: str) -> Iterator[str]:
 
 
 def _commitlint(text: str) -> Iterator[str]:
-    """Yield the required form of commit messages, if it is conventional commits."""
+    """Yield a rule for the form of commit messages if they are conventional commits."""
     if "conventional" in text:
         yield "Commit messages follow the conventional commits (commitlint)."
 
 
 def _pre_commit(text: str) -> Iterator[str]:
-    """Yield the hooks that pre-commit runs before a commit, as one rule."""
+    """Yield one rule with the hooks that pre-commit runs before a commit."""
     hooks = list(dict.fromkeys(re.findall(r"^\s*-?\s*id:\s*([\w-]+)", text, re.M)))
     if hooks:
         yield f"Before a commit run: {', '.join(hooks[:_MAX_NAMED])} (pre-commit)."
 
 
 def _version(text: str, language: str) -> Iterator[str]:
-    """Yield the version of a language, from a file that contains nothing else."""
+    """Yield the language version in a file that contains nothing else."""
     if re.fullmatch(r"v?[\w./*-]{1,30}", text.strip()):
         yield f"{language} {text.strip().removeprefix('v')} is used."
 

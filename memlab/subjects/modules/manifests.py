@@ -63,7 +63,7 @@ class Tree:
         self.root, self.sources, self.others, self.left_out = root, sources, others, left_out
 
     def text(self, path: str, limit: int) -> str:
-        """Return the first bytes of a file as text; "" for a binary or unreadable file."""
+        """Return the first bytes of a file as text, or "" if it is binary or unreadable."""
         try:
             with (self.root / path).open("rb") as file:
                 data = file.read(limit)
@@ -76,7 +76,7 @@ class Tree:
 
 
 def walk(root: Path) -> Tree:
-    """Return at most 20,000 files below a folder, from at most 200,000 entries."""
+    """Return at most 20,000 files below a folder, from at most 200,000 folder entries."""
     # Folders are visited in the order of their names, so that the limits always include the same files.
     ignored, left_out = Ignored(root), Counter[str]()
     files: list[str] = []
@@ -113,7 +113,7 @@ def walk(root: Path) -> Tree:
 
 
 def _reason(entry: os.DirEntry[str], path: str, ignored: Ignored) -> str:
-    """Return why a file or folder is left out; "" if it is included."""
+    """Return the reason to leave out a file or folder, or "" to include it."""
     if not path.isprintable() or len(path) > _LONGEST:
         return "a name that cannot be stored"
     if entry.is_symlink():
@@ -212,7 +212,7 @@ class Manifests(NamedTuple):
 
 
 def read_manifests(tree: Tree) -> Manifests:
-    """Read the manifests of a project.
+    """Return what the manifests of a project declare: commands, rules and entry points.
 
     A broken manifest is counted in ``tree.left_out``, and the other manifests are read.
     """
@@ -267,18 +267,18 @@ class _ManifestReader:
         self.packages: dict[str, str] = {}
 
     def command(self, what: str, command: str, file: str) -> None:
-        """Add a command that runs in the folder of its file."""
+        """Add a command that is run in the folder of a file."""
         folder = str(PurePosixPath(file).parent)
         self.commands.append(
             Command(what, command if folder == "." else f"cd {folder} && {command}", file)
         )
 
     def rule(self, text: str, file: str) -> None:
-        """Add a convention and the file that states it."""
+        """Add a convention, with the file that states it."""
         self.conventions.append(Convention(text, file))
 
     def needs(self, names: Iterable[str]) -> set[str]:
-        """Return the plain names of dependencies, and record the known frameworks."""
+        """Return dependencies without version and scope, and record known frameworks."""
         plain = {
             re.split(r"[\s<>=!~;\[@^]", name.strip().lower().removeprefix("@").split("/")[-1])[0]
             for name in names
@@ -287,13 +287,13 @@ class _ManifestReader:
         return plain
 
     def entry(self, path: str, file: str) -> None:
-        """Add an entry point if the path is a source file of the project."""
+        """Add a file as an entry point if it is a source file of the project."""
         whole = str(PurePosixPath(file).parent / path.removeprefix("./"))
         if whole in self.tree.sources:
             self.entry_points.append(whole)
 
     def pyproject(self, path: str) -> None:
-        """Read a pyproject.toml: the dependencies of all groups, tools and scripts."""
+        """Read a pyproject.toml: all groups of dependencies, tools and scripts."""
         # Dependencies are in five tables: three of the standard, and two of poetry.
         content = tomllib.loads(self.tree.text(path, _MAX_BYTES))
         project, tool = content.get("project", {}), content.get("tool", {})
@@ -340,7 +340,7 @@ class _ManifestReader:
                 self.entry(f"src/{module}{end}", path)
 
     def package(self, path: str) -> None:
-        """Read a package.json: its manager, scripts, dependencies and entry points."""
+        """Read a package.json: its package manager, scripts, dependencies and entry points."""
         # The manager is the declared one, else the one whose lock file is in the same folder, else npm.
         content = json.loads(self.tree.text(path, _MAX_BYTES))
         folder = str(PurePosixPath(path).parent)
@@ -378,7 +378,7 @@ class _ManifestReader:
                 self.entry(entry, path)
 
     def cargo(self, path: str) -> None:
-        """Read a Cargo.toml; only one in the project's root adds commands."""
+        """Read a Cargo.toml, which adds commands only in the project's root."""
         content = tomllib.loads(self.tree.text(path, _MAX_BYTES))
         self.needs(content.get("dependencies", {}))
         if "/" not in path:
@@ -389,7 +389,7 @@ class _ManifestReader:
             self.packages[str(name).replace("-", "_")] = "src" if folder == "." else f"{folder}/src"
 
     def go(self, path: str) -> None:
-        """Read a go.mod: its requirements, and the name of the Go module."""
+        """Read a go.mod: its requirements and the name of the Go module."""
         text = self.tree.text(path, _MAX_BYTES)
         self.needs(re.findall(r"^\s*(?:require\s+)?([\w./-]+)\s+v\d", text, re.M))
         self.command("build", "go build ./...", path)
@@ -399,13 +399,13 @@ class _ManifestReader:
             self.packages[declaration[1]] = "" if folder == "." else folder
 
     def makefile(self, path: str) -> None:
-        """Read a Makefile: each target with a common name adds a command."""
+        """Read a Makefile, in which each target with a common name is a command."""
         for target in dict.fromkeys(_TARGET.findall(self.tree.text(path, _MAX_BYTES))):
             if target in _SCRIPTS:
                 self.command(_SCRIPTS[target], f"make {target}", path)
 
     def requirements(self, path: str) -> None:
-        """Read a requirements.txt: its packages, and pytest as the test command."""
+        """Read a requirements.txt: its packages, and the test command if pytest is one of them."""
         lines = (
             line.split("#")[0].strip() for line in self.tree.text(path, _MAX_BYTES).splitlines()
         )
@@ -414,7 +414,7 @@ class _ManifestReader:
             self.tested("pytest", path)
 
     def gemfile(self, path: str) -> None:
-        """Read a Gemfile: its gems, and the test command of rspec or minitest."""
+        """Read a Gemfile: its gems, and the command that runs rspec or minitest."""
         needs = self.needs(
             re.findall(r"^\s*gem\s+[\"']([\w-]+)", self.tree.text(path, _MAX_BYTES), re.M)
         )
@@ -424,7 +424,7 @@ class _ManifestReader:
             self.command("test", "bundle exec rake test", path)
 
     def lock(self, path: str) -> None:
-        """Add the convention to use the package manager that wrote a lock file."""
+        """Add the convention to use the package manager of a lock file."""
         name = PurePosixPath(path).name
         self.manager(_LOCKS[name], path)
 
@@ -435,7 +435,7 @@ class _ManifestReader:
         self.rule(f"Packages{where} are installed by {name}, no other manager.", file)
 
     def tested(self, command: str, file: str) -> None:
-        """Add a test command, unless a file of the same folder already has one."""
+        """Add a test command, unless the same folder already has one."""
         folder = PurePosixPath(file).parent
         if not any(
             entry.what == "test" and PurePosixPath(entry.file).parent == folder
@@ -444,7 +444,7 @@ class _ManifestReader:
             self.command("test", command, file)
 
     def unconfigured(self) -> None:
-        """Add a test command inferred from imports of tests, if no manifest has one."""
+        """Add a test command that imports in tests suggest, if no manifest declares one."""
         # Twenty tests are enough to find the framework, because projects seldom mix frameworks.
         tests = [
             path

@@ -75,13 +75,13 @@ _ONE_SUBJECT = 2 / 3
 
 
 def is_layer(folder: str) -> bool:
-    """Return whether a folder is a layer, such as routes or components, or the root."""
+    """Return whether a folder is the root or a layer, such as routes or components."""
     last = folder.rsplit("/", 1)[-1]
     return last == "." or _is_layer_word(last)
 
 
 def by_subject(groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Regroup files by folder so that the files of one subject are in one group.
+    """Regroup files by subject, so that files of one subject are in one group.
 
     ``groups`` has files by folder. The result has files by the folder that names each group. Files
     in a layer move to the module of their subject. That is a module with a folder of its own, or
@@ -125,7 +125,7 @@ def neighbours_join(
     imported: Mapping[str, Iterable[str]],
     folders: Mapping[str, str],
 ) -> dict[str, list[str]]:
-    """Move files in layers to the modules that they import or that import them.
+    """Move files in layer folders to the modules that they import or that import them.
 
     ``imported`` has the files and folders that each file imports, ``folders`` the module of each
     folder. Imports count in both directions. A file joins a module that is no layer if at least two
@@ -176,7 +176,7 @@ class Nearest:
                 self._named.setdefault(_folder_key(name), name)
 
     def __call__(self, path: str) -> str | None:
-        """Return the module of a path, or None if no module is near."""
+        """Return the module nearest to a path, or None if no module is near."""
         around = [name for name in self._modules if name != "." and path.startswith(name + "/")]
         deepest = max(around, key=len, default=None)
         if deepest is not None and not is_layer(deepest):
@@ -211,7 +211,7 @@ def _folder_key(folder: str) -> Key:
 
 
 def _file_key(path: str, folder: str) -> tuple[Key | None, bool]:
-    """Return a file's module key, and whether it comes from subfolders or the name."""
+    """Return a file's module key, and whether the key comes from folders or the file name."""
     around, base = _folder_key(str(PurePosixPath(path).parent)), _folder_key(folder)
     if len(around) > len(base):
         return around, True
@@ -241,7 +241,7 @@ def _hyphenate_name(path: str) -> str:
 
 
 def _index_subjects(modules: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-    """Map the subject of each file name to its modules, except layers ("routes")."""
+    """Return the modules that have a file about each subject, except in layer folders."""
     modules_of: dict[str, set[str]] = defaultdict(set)
     for name, paths in modules.items():
         for path in () if is_layer(name) else paths:
@@ -260,7 +260,7 @@ def _by_first_word(key: Key, module_of_key: Mapping[Key, str]) -> str | None:
 
 
 def _move(modules: dict[str, list[str]], entries: Sequence[tuple[str, str]], name: str) -> None:
-    """Move files, each given with its present folder, to the module ``name``."""
+    """Move files from their present folders to the module ``name``."""
     for folder, path in entries:
         if folder != name and path in modules.get(folder, ()):
             modules[folder].remove(path)
@@ -312,7 +312,7 @@ class ModuleWords:
         return matches[:limit]
 
     def rows(self, state: State, project: str, names: Iterable[str]) -> NDArray[np.int64]:
-        """Return the ascending rows of memories that name a file of the given modules."""
+        """Return the rows of memories that name a file of these modules, ascending."""
         wanted, code = set(names), state.names["project"].code(project)
         projects = state.names["project"].codes
         matching = [
@@ -323,7 +323,7 @@ class ModuleWords:
         return np.array(sorted(matching), dtype=np.int64)
 
     def _module_of(self, path: str) -> str | None:
-        """Return the module of a path that a memory names, or None if no module is near."""
+        """Return the module to which a path in a memory belongs, or None."""
         plain = plain_path(path)
         return self._owner.get(plain) or self._nearest(plain)
 
@@ -351,12 +351,12 @@ def owners(modules: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def plain_path(path: str) -> str:
-    """Return a path with "/" between folders and without a leading "./"."""
+    """Return a path with "/" between folders and without "./" at the start."""
     return path.replace("\\", "/").removeprefix("./")
 
 
 def _merge(module: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a module with a user's description applied."""
+    """Return a module with the changes of a user's description."""
     lists = {
         name: list(dict.fromkeys([*module.get(name, ()), *change.get(name, ())])) for name in _LISTS
     }
@@ -376,7 +376,7 @@ def _weigh_words(name: str, module: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the word stems of a text; compounds are split, common words left out."""
+    """Return the word stems of a text, with compounds split and common words left out."""
     return [stem for stem in name_stems(text) if stem not in code_words("common")]
 
 
@@ -459,12 +459,12 @@ class ModuleMap(Displayed):
 
     @property
     def coverage(self) -> float:
-        """The share of modules whose confidence is "mapped"; NaN without modules."""
+        """The share of modules with the confidence "mapped", or NaN without modules."""
         return float((self.frame["confidence"] == "mapped").mean()) if len(self) else math.nan  # type: ignore[arg-type]
 
     @property
     def text(self) -> str:
-        """A line for each module and each command, for the prompt of an agent."""
+        """A prompt text with one line per module and one line per command."""
         lines = [
             f"{name}: {description}"
             for name, description in self.frame.select("module", "description").rows()
@@ -475,7 +475,7 @@ class ModuleMap(Displayed):
 
     @checked
     def to_html(self, path: str | Path) -> Path:
-        """Write the map as one self-contained page, with the conventions to review.
+        """Write the map and its conventions to one self-contained HTML page.
 
         Parameters
         ----------
@@ -617,7 +617,7 @@ class ModuleMaps(Projection):
         self._words: dict[str, ModuleWords] = {}
 
     def words(self, project: str) -> ModuleWords | None:
-        """Return the words of a project's modules, or None if the project has no map.
+        """Return the words in a project's modules, or None if the project has no map.
 
         The result is cached until the map changes, because each task of an agent asks for it.
         """
@@ -632,11 +632,11 @@ class ModuleMaps(Projection):
 
     @property
     def projects(self) -> tuple[str, ...]:
-        """The names of the projects with a map."""
+        """The names of the projects that have a module map."""
         return tuple(sorted(self._maps))
 
     def fold(self, event: Event) -> None:
-        """Apply an event to the map of its project."""
+        """Apply an event to the module map of its project."""
         body = event.body
         # A deleted project loses its map. The deletion of single memories names no project.
         if event.kind == "delete":
@@ -668,7 +668,7 @@ class ModuleMaps(Projection):
         ]
 
     def load(self, dumped: Any) -> None:
-        """Restore the maps from a snapshot."""
+        """Restore the maps from the value of ``dump``."""
         self._words = {}
         self._maps = {
             stored["project"]: {**stored, "described": dict(stored["described"])}
@@ -677,12 +677,12 @@ class ModuleMaps(Projection):
 
 
 def words_of_map(state: State, project: str) -> ModuleWords | None:
-    """Return the words of a project's modules, or None if the project has no map."""
+    """Return the words in a project's modules, or None if the project has no map."""
     return state.projection(ModuleMaps).words(project)
 
 
 def module_map(state: State, project: str, stored: Mapping[str, Any]) -> ModuleMap:
-    """Return a project's map, with the files that sessions and memories touched."""
+    """Return a project's map, including files that sessions and memories touched."""
     modules = described(stored)
     owner, nearest = owners(modules), Nearest(modules)
     touched, sessions = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
@@ -751,7 +751,7 @@ def module_map(state: State, project: str, stored: Mapping[str, Any]) -> ModuleM
 
 
 def _touched(state: State, project: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the files that a project's active memories name, each with its session."""
+    """Yield the files that active memories of a project name, each with its session."""
     names, status = state.names, state.names["status"]
     code, live = names["project"].code(project), {status.code(word) for word in RECALLABLE}
     for row, paths in state.lists["files"].items():
@@ -761,5 +761,5 @@ def _touched(state: State, project: str) -> Iterator[tuple[str, str | None]]:
 
 
 def has_map(state: State, project: str) -> bool:
-    """Return whether a project has a map."""
+    """Return whether a project has a module map."""
     return project in state.projection(ModuleMaps).projects

@@ -49,7 +49,7 @@ _DEEPEST = 8
 
 
 def paths_in(value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the paths in an item: a path itself, or the files of tool calls within it.
+    """Yield the paths in an item, which is a path or a record with tool calls.
 
     >>> list(paths_in({"tool_name": "Edit", "tool_input": {"file_path": "src/auth.ts", "new_string": "x"}}))
     ['src/auth.ts']
@@ -77,7 +77,7 @@ def paths_in(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def known_path(path: str, files: Iterable[str]) -> str | None:
-    """Return a path as a map has it, relative to the project's folder.
+    """Return a path as a map stores it, relative to the project's folder, or None.
 
     An absolute path is shortened to an end that is a file of the map, or lies in a folder of the
     map. The result is None if there is no such end.
@@ -121,7 +121,7 @@ class LabModules:
     def scan(
         self, path: str | Path, *, project: str | None = None, progress: bool = True
     ) -> ModuleMap:
-        """Read a project's folder, and store its map as one event.
+        """Scan a project's folder, and store its module map as one event.
 
         The map has modules, commands and conventions. A second scan replaces the first, and
         descriptions of modules stay. Links, hidden and generated folders, sensitive files, and
@@ -183,7 +183,7 @@ class LabModules:
 
     @checked
     def map(self, project: str) -> ModuleMap:
-        """Return the current map of a project, with the files that memories name.
+        """Return a project's current module map, with the files that memories name.
 
         Parameters
         ----------
@@ -272,7 +272,7 @@ class LabModules:
         depends_on: Sequence[str] = (),
         new: bool = False,
     ) -> ModuleMap:
-        """Describe a module, or add files to it. The description outlasts later scans.
+        """Describe a module or add files to it; later scans keep the description.
 
         Parameters
         ----------
@@ -356,7 +356,7 @@ class LabModules:
         project: str,
         session: str | None = None,
     ) -> ModuleMap:
-        """Record the files that a session read or wrote, and return the map.
+        """Record the files that a session read or wrote, and return the module map.
 
         The files join their modules. A module is partial once one of its files was touched, and
         mapped after three sessions. Files that were already recorded for a session are not recorded
@@ -429,7 +429,7 @@ class LabModules:
         return self.map(project)
 
     def projects(self) -> tuple[str, ...]:
-        """Return the names of the projects with a map.
+        """Return the names of the projects that have a module map.
 
         Returns
         -------
@@ -446,7 +446,7 @@ class LabModules:
 
     @staticmethod
     def _stored_map(maps: ModuleMaps, project: str) -> dict[str, Any]:
-        """Return the stored fields of a project's map; raise UnknownName without a map."""
+        """Return the stored fields of a project's map, or raise UnknownName without a map."""
         stored = maps.get(project)
         if stored is None:
             raise _unknown(maps, project)
@@ -454,7 +454,7 @@ class LabModules:
 
 
 def _unknown(maps: ModuleMaps, project: str) -> UnknownName:
-    """Return the error for a project without a map, which lists the other projects."""
+    """Return the error for a project without a map, which lists the projects with a map."""
     return UnknownName("project with a map (see lab.agents.modules.scan)", project, maps.projects)
 
 

@@ -120,7 +120,7 @@ def scan(root: Path, *, progress: bool) -> Scan:
 
 
 def _is_test(path: str) -> bool:
-    """Return whether a path belongs to a test, by its folders or its name."""
+    """Return whether a path belongs to a test, according to its folders or name."""
     whole = PurePosixPath(path)
     return (
         not _TEST_PARTS.isdisjoint(whole.parts[:-1]) or _TEST_STEM.fullmatch(whole.stem) is not None
@@ -136,7 +136,7 @@ def _group_by_folder(files: Sequence[str]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
 
     def group(folder: str, own: list[str]) -> None:
-        """Add a folder as a module, or divide it into its subfolders with several files."""
+        """Add a folder as a module, or divide it into subfolders with several files."""
         # Subfolders with a single file stay with their folder, so that dividing creates no module of one file.
         depth = 0 if folder == "." else folder.count("/") + 1
         beneath = defaultdict[str, list[str]](list)
@@ -161,7 +161,7 @@ def _group_by_folder(files: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _module_of_test(path: str, modules: Mapping[str, Module], owner: Mapping[str, str]) -> str:
-    """Return the module that a test belongs to, by its folder or its name."""
+    """Return the module that a test tests, found by the test's folder or name."""
     whole = PurePosixPath(path)
     parts = [part for part in whole.parts[:-1] if part not in _TEST_PARTS]
     match = _TEST_STEM.fullmatch(whole.stem)
@@ -183,7 +183,7 @@ def _module_of_test(path: str, modules: Mapping[str, Module], owner: Mapping[str
 
 
 def _folders(groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return for each folder the module that an import of the folder refers to.
+    """Return the module that an import of each folder refers to.
 
     This is the module of that folder, or else the module with most of the files below the folder.
     """
@@ -259,7 +259,7 @@ class _ImportResolver:
                 return
 
     def _longest(self, base: str, parts: Sequence[str], minimum: int = 0) -> Iterator[str]:
-        """Yield the file or folder that the longest prefix of a dotted name refers to."""
+        """Yield the file or folder that the longest resolvable prefix of a dotted name means."""
         for count in range(len(parts), minimum - 1, -1):
             if targets := list(self._resolve(_join_path(base, "/".join(parts[:count])))):
                 yield from targets
@@ -274,7 +274,7 @@ class _ImportResolver:
 
 
 def _join_path(folder: str, path: str) -> str:
-    """Return a path below a folder in normal form; "" if it leads outside the root."""
+    """Return the normal form of a path below a folder, or "" if it leaves the root."""
     parts: list[str] = []
     for part in (*folder.split("/"), *path.split("/")):
         if part == "..":
@@ -307,7 +307,7 @@ def _description(module: Module, tree: Tree) -> str:
 
 
 def _sentence(text: str, path: str) -> str:
-    """Return the first sentence of a docstring, a README's paragraph or a comment."""
+    """Return the first sentence of a docstring, README paragraph or comment."""
     if path.endswith((".py", ".pyi")):
         match = re.match(
             r"""(?:\s*#[^\n]*\n)*\s*[rRuU]?(\"{3}|'{3})(.+?)(?:\1|\n\s*\n)""", text, re.S

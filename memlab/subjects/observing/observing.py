@@ -88,7 +88,7 @@ class Admission(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row with role, worth, threshold, admitted, confidence, reasons and text."""
+        """One row with role, worth, threshold, admitted, confidence, reasons and text."""
         return pl.DataFrame(
             {
                 "role": [self.role],
@@ -155,7 +155,7 @@ class Observing:
         viewer: str | None = None,
         asked: bool = False,
     ) -> Admission:
-        """Evaluate the pack's policy ``admit`` for an utterance.
+        """Return the decision of the pack's policy ``admit`` on an utterance.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class Observing:
         )
 
     def _question_before(self, fields: Mapping[str, Any]) -> str | None:
-        """Return the question that another speaker asked in the last turn, or None."""
+        """Return another speaker's question in the last turn, or None."""
         # Only the very last message counts, because an answer follows its question directly.
         session = fields.get("session")
         if session is None:
@@ -250,7 +250,7 @@ class Observing:
         return last_question(text) if other and text else None
 
     def _find_audience(self, creator: str | None, visibility: str | None) -> str:
-        """Return the viewer whose memories an utterance is compared with.
+        """Return the viewer whose visible memories an utterance is compared with.
 
         If the utterance will be private, its creator's private memories are compared too.
         """
@@ -267,7 +267,7 @@ def _decide_admission(
     project: str | None,
     viewer: str | None,
 ) -> Admission:
-    """Evaluate a pack's policy ``admit`` for a parsed utterance."""
+    """Return the decision of a pack's policy ``admit`` on a parsed utterance."""
     if role not in ROLES:
         raise UnknownName("role", role, ROLES)
     policy, threshold = pack.policies["admit"], pack.number("admit-threshold")

@@ -28,7 +28,7 @@ _WHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import the module of a public name."""
+    """Import the module that defines a public name, and return the name's value."""
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)

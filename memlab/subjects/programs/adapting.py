@@ -45,28 +45,28 @@ class OperableLab(Protocol):
 
     @property
     def policies(self) -> Any:
-        """The policies of the lab."""
+        """The accessor for policies."""
 
     def slates(self) -> Any:
-        """Return the log of recalls."""
+        """Return the log of all recalls."""
 
     def remember(self, text: str, **fields: Any) -> Any:
-        """Add a memory."""
+        """Store a text as a memory."""
 
     def recall(self, query: str, *, limit: int | None) -> Any:
-        """Return the memories for a query."""
+        """Return the top-ranked memories for a query."""
 
     @property
     def facts(self) -> Any:
-        """The facts of the lab."""
+        """The accessor for facts."""
 
     @property
     def graph(self) -> Any:
-        """The graph of the lab."""
+        """The accessor for the graph of memories."""
 
     @property
     def upkeep(self) -> Any:
-        """The upkeep of the lab."""
+        """The accessor for upkeep."""
 
     def feedback(self, hit: Any, outcome: str, *, source: str) -> Any:
         """Record feedback on a retrieved memory."""
@@ -220,7 +220,7 @@ def adapt(
     consent: bool = False,
     seed: int = 0,
 ) -> Adapted:
-    """Roll back a worse policy, install a better policy, or explain why not.
+    """Replace a policy that performs worse or install a better one, or explain why not.
 
     Every change is logged and can be rolled back.
 
@@ -321,14 +321,14 @@ class _Step:
             raise UnknownName("cluster", cluster, sorted({"day", "decision", *columns}))
 
     def _keep(self, reason: str, gain: tuple[float, float, float] | None = None) -> Adapted:
-        """Return the result of a step that changes nothing, with the reason."""
+        """Return the result of a step that changes nothing, with the reason for it."""
         hash = self._lab.policies[_SLOT].hash
         return Adapted(
             _SLOT, "kept", reason, hash, hash, self._judged, gain, evidence=self._evidence
         )
 
     def _roll_back(self) -> Adapted | None:
-        """Roll back a slot to an earlier version with a higher estimated reward, or None."""
+        """Restore an earlier version of a slot with a higher estimated reward, or return None."""
         # The import is here, because it takes a twentieth of the time of opening a lab.
         from memlab.science.evaluation import evaluate
 
@@ -380,7 +380,7 @@ class _Step:
         )
 
     def _revert_fall(self) -> Adapted | None:
-        """Restore an earlier version if rewards fell when the active one was installed."""
+        """Restore an earlier version if rewards fell when the active version was installed."""
         policies = self._lab.policies
         with policies.reading() as versions:
             fall, compared, refused = find_fall(self._slates, versions, self._options)
@@ -404,7 +404,7 @@ class _Step:
         )
 
     def _earlier_versions(self, slot: str) -> list[Version]:
-        """Return the different earlier policies of a slot, or none if the slot is pinned."""
+        """Return the distinct earlier policies of a slot, or no policies if the slot is pinned."""
         with self._lab.policies.reading() as versions:
             history = versions.versions(slot)
         if slot in self._lab.policies.pins:
@@ -413,7 +413,7 @@ class _Step:
         return [version for hash, version in latest.items() if hash != history[-1].hash]
 
     def _search(self) -> Adapted:
-        """Search for better recall-score numbers, and test them on held-out recalls."""
+        """Search for better numbers in ``recall-score``, and test them on held-out recalls."""
         policies = self._lab.policies
         policy = policies[_SLOT]
         if _SLOT in policies.pins:
@@ -468,7 +468,7 @@ class _Step:
         return replace(done, params=tuple(sorted(params.items())))
 
     def _tune_by_order(self, policy: Policy) -> Tuning | None:
-        """Tune a policy by the order of shown memories; return None without such pairs."""
+        """Tune a policy on the order of recalled memories; return None without usable pairs."""
         from memlab.science.evaluation import tune
 
         strict = {
@@ -515,7 +515,7 @@ class _Step:
         gain: tuple[float, float, float],
         act: Callable[[], Version | Pack],
     ) -> Adapted:
-        """Carry out a change with consent, or return it as a proposal."""
+        """Apply a change if there is consent, or return it as a proposal."""
         pack = self._lab.policies.pack
         before = pack.hash if slot == "pack" else pack.policies[slot].hash
         outcome: Literal["installed", "rolled back", "proposed"] = action
@@ -530,7 +530,7 @@ class _Step:
         )
 
     def _record(self, rows: list[tuple[Any, ...]]) -> None:
-        """Add rows to the table of evidence."""
+        """Add rows to the evidence table."""
         self._evidence = pl.concat(
             [self._evidence, pl.DataFrame(rows, schema=_EVIDENCE, orient="row")]
         )
@@ -553,7 +553,7 @@ def _without_nan(value: Any) -> Any:
 
 
 def _period_line(period: Period, why: str) -> tuple[Any, ...]:
-    """Build the evidence table's row on an earlier pack version's active period."""
+    """Return a row of the evidence table about the period of an earlier active pack."""
     gap = period.difference or (None, None, None)
     verdict = "not separated" if why else "better"
     name = f"pack {period.pack_hash[:12]}, while it was live"
@@ -561,7 +561,7 @@ def _period_line(period: Period, why: str) -> tuple[Any, ...]:
 
 
 def _no_fall(period: Period) -> str:
-    """Return why the active version did not fall below an earlier one, or ""."""
+    """Return why the active version does not count as worse than an earlier one, or ""."""
     if period.fell:
         return ""
     if period.begins is None:
@@ -574,13 +574,13 @@ def _no_fall(period: Period) -> str:
 
 
 def of_fall(fall: Fall, before: str, judged: int) -> Adapted:
-    """Return a proposal to roll back after a fall, with the call that does so."""
+    """Return the proposal to roll back after a fall in reward, with the call to run."""
     reason = f"on your consent, roll back [{fall.after[:12]}]. {fall.reason} To roll back: {fall.command}"
     return Adapted(fall.slot or "pack", "proposed", reason, before, fall.after, judged, fall.gap)
 
 
 def _tunable(policy: Policy, span: tuple[float, float]) -> Policy | None:
-    """Return the policy with bounded parameters to tune, or None if it has no numbers."""
+    """Return a policy with bounded parameters to tune, or None if it has no numbers to tune."""
     if any(
         math.isfinite(param.low) and math.isfinite(param.high) for param in policy.params.values()
     ):
@@ -699,7 +699,7 @@ class FallWatch:
             return proposal
 
     def _count(self, head: int) -> None:
-        """Add the rewards of feedback since the last call to the totals of each pack."""
+        """Add rewards from feedback since the last call to the totals of each pack."""
         if self._earned is None:
             # The import runs only if more than one pack has been active.
             from memlab.science.evaluation import Earnings

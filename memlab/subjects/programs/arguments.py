@@ -33,7 +33,7 @@ _SLOT_OF = {
 
 
 def text(name: str, form: Form, source: Text) -> str:
-    """Read a text that a memory may have."""
+    """Read a string that can be the text of a memory."""
     from memlab.kernel.state import validate_text
 
     if form.kind != "str":
@@ -59,7 +59,7 @@ def one_of(words: tuple[str, ...]) -> Reader:
 
 
 def open_word(words: tuple[str, ...]) -> Reader:
-    """Return a reader that accepts one of ``words``, or another short word.
+    """Return a reader that accepts one of ``words`` or any other short word.
 
     ``Program.check_words`` later checks whether the lab accepts other words.
     """
@@ -121,14 +121,14 @@ def span(name: str, form: Form, source: Text) -> str:
 
 
 def memory_id(name: str, form: Form, source: Text) -> int:
-    """Read the id of a memory. Whether it exists is checked when the program runs."""
+    """Read a memory id; its existence is checked when the program runs."""
     if form.kind != "int" or form.number < 1:
         raise _wrong(name, "the id of a memory, a whole number from 1 on", form, source)
     return int(form.number)
 
 
 def ids(name: str, form: Form, source: Text) -> list[int]:
-    """Read one id or a list of ids: ``[1 2]``, ``(list 1 2)``, ``(1 2)`` or ``'(1 2)``."""
+    """Read one memory id or a list of ids such as ``[1 2]``."""
     if form.kind == "call" and form.head == "quote" and len(form.items) == 2:
         form = form.items[1]
     items = form.items if form.kind in ("list", "call") else (form,)
@@ -140,7 +140,7 @@ def ids(name: str, form: Form, source: Text) -> list[int]:
 
 
 def texts(name: str, form: Form, source: Text) -> list[str]:
-    """Read a list of short texts: ``["a" "b"]``, ``'("a" "b")`` or ``(list "a" "b")``."""
+    """Read a list of short texts, such as ``["a" "b"]``."""
     if (
         form.kind == "call"
         and form.head == "quote"
@@ -161,7 +161,7 @@ def texts(name: str, form: Form, source: Text) -> list[str]:
 
 
 def ttl(name: str, form: Form, source: Text) -> float | None:
-    """Read a lifetime and return it in days, or None for ``perpetual``."""
+    """Read a lifetime, and return it in days, or None for ``perpetual``."""
     if form.kind in _NAMES and form.text == "perpetual":
         return None
     match = _TTL.fullmatch(form.text) if form.kind == "str" else None
@@ -185,7 +185,7 @@ def slot(name: str, form: Form, source: Text) -> str:
 
 
 def code(name: str, form: Form, source: Text) -> str:
-    """Read the source of a policy: a text, a form or a quoted form."""
+    """Read a policy's source, written as a string, a form or a quoted form."""
     if form.kind == "str":
         return form.text
     if form.kind == "call" and form.head == "quote" and len(form.items) == 2:

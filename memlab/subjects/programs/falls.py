@@ -44,7 +44,7 @@ class Fall:
 
     @property
     def gap(self) -> tuple[float, float, float]:
-        """The difference in mean reward in favour of the earlier version, with anytime-valid bounds."""
+        """The difference in mean reward in favour of the earlier version, with its bounds."""
         assert self.period.difference is not None
         return self.period.difference
 
@@ -62,7 +62,7 @@ class Fall:
 def find_fall(
     slates: Slates, versions: VersionLog, options: Mapping[str, Any]
 ) -> tuple[Fall | None, Periods | None, dict[str, str]]:
-    """Compare the rewards of the active pack with those of each earlier active pack.
+    """Compare the rewards of the active pack with those of each pack that was active before.
 
     ``options`` has the arguments ``horizon``, ``missing``, ``cluster``, ``level`` and ``reward_range`` of
     ``compare_periods``. Returns the fall from the best earlier pack or None, the comparison or None, and the reasons
@@ -98,7 +98,7 @@ def find_fall(
 def _find_revert(
     versions: VersionLog, pack: Pack, hash: str
 ) -> tuple[str | None, int | str, str, str] | str:
-    """Return the version or event to restore for a pack, or why this is impossible."""
+    """Return the version or event that restores a pack, or why this is impossible."""
     now = versions.pack
     slots = [
         slot for slot, policy in pack.policies.items() if now.policies[slot].hash != policy.hash
@@ -118,7 +118,7 @@ def _find_revert(
 
 
 def shows_the_same(slates: Slates, live: Pack, other: Pack) -> bool:
-    """Return whether two packs show the same memories in all recalls, if known.
+    """Return whether two packs return the same memories in all logged recalls.
 
     Returns False if the recalls cannot be evaluated.
     """
@@ -138,7 +138,7 @@ def shows_the_same(slates: Slates, live: Pack, other: Pack) -> bool:
 
 
 def select_recalls(slates: Slates, pack: str) -> Slates:
-    """Return the part of a log whose recalls the pack with the hash ``pack`` decided."""
+    """Return the part of a log with the recalls that one pack decided."""
     decisions = slates.decisions.filter(pl.col("pack_hash") == pack)
     recalls = decisions.select("decision")
 

@@ -149,7 +149,7 @@ class Ran(Sequence[Step], Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for each operation: step, line, operation, result, touched, source."""
+        """One row per operation: step, line, operation, result, touched, source."""
         return pl.DataFrame(
             [
                 (n, s.line, s.operation, s.result, s.touched, s.source)
@@ -239,7 +239,7 @@ class Proposal(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for each operation: memory_id, line, operation, does, doc, source."""
+        """One row per operation: memory_id, line, operation, does, doc, source."""
         calls = self.program.calls if self.program is not None else ()
         return pl.DataFrame(
             [
@@ -284,7 +284,7 @@ def run_program(
     memory: int | None = None,
     consent: bool = False,
 ) -> Ran:
-    """Run the operations of a checked program, one after the other.
+    """Run the operations of a checked program in order.
 
     ``record`` checks the ids, records the run, and returns the number of its event. ``memory`` is the id of the memory
     that proposed the operations. ``consent`` allows operations that are otherwise only proposed. Each operation is
@@ -430,7 +430,7 @@ class LabOperations:
         store = self._core.store
 
         def record() -> int:
-            """Check the ids and words of the program, and write the event of the run."""
+            """Check the ids and words of a program, and write the event of its run."""
             body = {
                 "memory": memory,
                 "operations": [call.name for call in program.calls],
@@ -571,7 +571,7 @@ class LabOperations:
 
     @checked
     def proposals(self, memories: Memories) -> tuple[Proposal, ...]:
-        """Return the operations that memories propose, without running them.
+        """Return the operations that are stored with memories, without running them.
 
         ``lab.remember(..., operations='(recall "release")')`` stores operations with a memory, at
         most 100 in 20,000 characters. They are checked when they are stored.

@@ -70,7 +70,7 @@ class Operation:
 
     @property
     def parameters(self) -> dict[str, Reader]:
-        """The required and optional arguments."""
+        """The required and optional parameters with their readers."""
         return {**self.required, **self.optional}
 
 
@@ -346,7 +346,7 @@ class Call:
     def error(
         self, kind: type[PolicyError], message: str, parameter: str | None = None
     ) -> PolicyError:
-        """Return an error with a caret under the operation or under one of its arguments."""
+        """Return an error with a caret under the operation or one of its arguments."""
         form = self._form if parameter is None else self._places.get(parameter, self._form)
         return self._text.error(kind, message, form)
 
@@ -363,7 +363,7 @@ class Program:
         return len(self.calls)
 
     def check_ids(self, count: int) -> None:
-        """Raise PolicyNameError for an id that does not exist when the program runs.
+        """Raise PolicyNameError for a memory id that will not exist when the program runs.
 
         The lab has ``count`` memories at the start. Each operation that adds a memory creates the next id.
         """
@@ -456,7 +456,7 @@ def read_program(
 
 
 def check_operations(sources: Sequence[str | None]) -> None:
-    """Raise PolicyError if a text cannot be stored as the operations of a memory."""
+    """Raise PolicyError if a memory cannot store a text as its operations."""
     for row, source in enumerate(sources):
         if source is not None:
             read_program(
@@ -506,7 +506,7 @@ def _read_call(form: Form, text: Text) -> Call:
 def _match_parameters(
     name: str, operation: Operation, items: Sequence[Form], form: Form, text: Text
 ) -> dict[str, Form]:
-    """Match forms to parameters by position, and optional parameters also by name."""
+    """Match forms to parameters by position, and to optional parameters also by name."""
     # Forms before the first name of an optional parameter are positional. After it come pairs of name and value.
     parameters = list(operation.parameters)
     minimum, maximum = len(operation.required), len(parameters)

@@ -180,17 +180,17 @@ class Watch(Background, Displayed):
 
     @property
     def error(self) -> MemlabError | None:
-        """The error of the current content of the file, or None if the content is active."""
+        """The error in the file's current content, or None if the content is active."""
         return self._error
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The effects of the initial content and of each save, oldest first."""
+        """The changes that the initial content and each save caused, oldest first."""
         return tuple(self._changes)
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for each change: ``at``, ``outcome``, ``hash``, ``note``, ``error``."""
+        """One row per change: ``at``, ``outcome``, ``hash``, ``note``, ``error``."""
         rows = [
             (row.at, row.outcome, row.hash, row.note, row.error and str(row.error))
             for row in self.changes
@@ -200,7 +200,7 @@ class Watch(Background, Displayed):
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def look(self) -> Change | None:
-        """Read the file now, without waiting for the thread of the watch.
+        """Read the file now, without waiting for the watching thread.
 
         Returns
         -------
@@ -248,7 +248,7 @@ class Watch(Background, Displayed):
         return self._every
 
     def _apply_reading(self, reading: _Reading) -> Change:
-        """Install the content of one reading of the file, and return errors as a change."""
+        """Install the content that was read from the file, and return any error as a change."""
         try:
             if reading.content is None:
                 raise InputError(f"{self.path.name} {reading.trouble}. Save a valid file.")
@@ -263,7 +263,7 @@ class Watch(Background, Displayed):
             )
 
     def _apply(self, content: bytes, reason: str) -> Change:
-        """Install new content unless it is equivalent to the last or the active version."""
+        """Install new content, unless it equals the last or the active version."""
         text = _decode(content, self.path.name)
         pack = None
         if self.slot is None:
@@ -307,7 +307,7 @@ class Watches:
     def start(
         self, path: str | Path, slot: str | None, *, every: float, on_change: OnChange | None
     ) -> Watch:
-        """Watch a file, ending any earlier watch of the same file and slot."""
+        """Watch a file, and end any earlier watch of the same file and slot."""
         if self._store.journal.read_only:
             raise ReadOnlyLab(
                 f"{self._store.where} was opened with read_only=True, so a saved policy file could not be installed. "
@@ -356,7 +356,7 @@ class _ChangeDisplay:
 
 
 def _read_file(path: Path) -> _Reading:
-    """Return the content of a watched file, or the reason why it cannot be read.
+    """Return the content of a watched file, or the reason that it cannot be read.
 
     The whole content is read, which takes 14 microseconds for a pack. Comparing only times and sizes could miss a change.
     """
@@ -375,7 +375,7 @@ def _read_file(path: Path) -> _Reading:
 
 
 def _decode(content: bytes, file: str) -> str:
-    """Return the text of a file, with line feeds as the only line ends."""
+    """Return the content of a file as text with line feeds at line ends."""
     try:
         # All line ends become line feeds, so that a policy has the same hash on every system.
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")

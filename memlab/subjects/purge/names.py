@@ -51,7 +51,7 @@ class NameBearers:
     by_hand: set[str] = field(default_factory=set)
 
     def add(self, name: str, *, mine: bool, entity: bool, owner: int = ALL) -> None:
-        """Record a name that purged memories have (``mine``), or that others have."""
+        """Record a name that purged memories contain (``mine``), or that other memories contain."""
         (self.own if mine else self.others[owner]).add(name)
         if entity:
             (self.own_entities if mine else self.entities).add(name)
@@ -67,7 +67,7 @@ class NameBearers:
 def gather_names(
     events: Iterable[Event], ids: NDArray[np.int64], owners: NDArray[np.int64]
 ) -> NameBearers:
-    """Collect the names in a journal by the memories that contain them.
+    """Return the names in a journal, grouped by the memories that contain them.
 
     Parameters
     ----------
@@ -97,11 +97,11 @@ class _Gathering:
         self._purged = frozenset(ids.tolist())
 
     def bearers(self, field: Field, value: Any) -> list[int]:
-        """Return the ids of the memories to which the names in a body or item belong."""
+        """Return the ids of the memories that contain the names in an event's body or item."""
         return sorted(set(field.ids(value))) if field.bears_names and field.names_memories else []
 
     def add_members(self, field: Field, values: Mapping[str, Any], bearers: Sequence[int]) -> None:
-        """Add the names in the members of a mapping, each by its declared field."""
+        """Add the names in each member of a mapping according to the member's declared field."""
         for name, value in values.items():
             part = field.get(name)
             if value is not None and part.bears_names:
@@ -110,7 +110,7 @@ class _Gathering:
     def add_part(
         self, field: Field, value: Any, siblings: Mapping[str, Any], bearers: Sequence[int]
     ) -> None:
-        """Add the names in a value; ``siblings`` are the members of the mapping that contains it."""
+        """Add the names in a value; ``siblings`` are the other members of its mapping."""
         # One case for each role that a field may have. A mapping or item about memories has bearers of its own.
         if field.role in NAMES:
             self._add_names(field, value, siblings, bearers)
@@ -139,7 +139,7 @@ class _Gathering:
     def _add_names(
         self, field: Field, value: Any, siblings: Mapping[str, Any], bearers: Sequence[int]
     ) -> None:
-        """Add the names in a field to the group of names to which the field belongs."""
+        """Add the names in a field to the group to which the field belongs."""
         entity = field.role == "entity" or (
             field.role == "node" and siblings.get("kind") == "entity"
         )
@@ -150,7 +150,7 @@ class _Gathering:
                 self._add_name(name, bearers, entity=entity)
 
     def _add_name(self, name: str, bearers: Collection[int], *, entity: bool) -> None:
-        """Add a name that memories share, as purged if any of them is purged."""
+        """Add a name that several memories share; it is purged if one of them is purged."""
         if not self._purged.isdisjoint(bearers):
             self.names.add(name, mine=True, entity=entity)
             return
@@ -158,7 +158,7 @@ class _Gathering:
             self.names.add(name, mine=False, entity=entity, owner=owner)
 
     def _rows(self, field: Field, columns: Mapping[str, Any]) -> None:
-        """Add the names in parallel columns, each for the memories of its own row."""
+        """Add the names in parallel columns, in which each row belongs to its own memories."""
         bearing = [part for name, part in columns.items() if field.get(name).role == "memory"]
         for name, part in columns.items():
             column = field.get(name)
@@ -173,7 +173,7 @@ class _Gathering:
                     self._add_name(text, ids, entity=entity)
 
     def _columns(self, ids: Sequence[int], columns: Mapping[str, Any]) -> None:
-        """Add the names in columns of memories; a scalar applies to all memories."""
+        """Add the names in columns of memories; a scalar value applies to all memories."""
         numbers = np.asarray(ids, dtype=np.int64)
         mine, owner_of = np.isin(numbers, self._ids), self._owners[numbers - 1]
         flags, owners = mine.tolist(), owner_of.tolist()
@@ -191,7 +191,7 @@ class _Gathering:
                     self.names.add(column, mine=False, entity=entity, owner=owner)
 
     def _graph(self, graph: Mapping[str, Any]) -> None:
-        """Add the names of imported nodes.
+        """Add the names of nodes that an import brought.
 
         A node that no edge joins to a purged memory counts as one of others.
         """
@@ -207,7 +207,7 @@ class _Gathering:
                 self.names.add(name, mine=False, entity=kind == "entity")
 
     def _registers(self, registers: Mapping[str, Any]) -> None:
-        """Add the names in imported registers; names of entities count as declared."""
+        """Add the names in imported registers, with names of entities as declared names."""
         for name, dumped in registers.items():
             if name == Entities.name:
                 self.names.declare(Entities.declared_in(dumped), entity=True)

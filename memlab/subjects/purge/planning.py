@@ -68,7 +68,7 @@ class Cut:
     pieces: Mapping[str, tuple[str, ...]]
 
     def __call__(self, content: str) -> str:
-        """Remove purged texts from a string; return "" for the start of a purged text."""
+        """Return a string without purged texts, or "" if it is the start of a purged text."""
         if normalize_text(content) in self.exact:
             return ""
         if len(content) < _PIECE or not self.pieces:
@@ -87,7 +87,7 @@ class Cut:
         return content
 
     def note(self, column: str, note: str | None) -> str | None:
-        """Remove purged texts from a note; return None if nothing remains.
+        """Remove purged texts from a note, and return None if nothing remains.
 
         Operations are code, so one that contains a purged text is removed as a whole.
         """
@@ -98,7 +98,7 @@ class Cut:
 
 
 def cut_of(state: State, rows: NDArray[np.int64]) -> Cut:
-    """Build the Cut of the texts of some rows, with and without their speakers or titles."""
+    """Return a function that removes the texts of some rows from strings."""
     pairs = zip(state.texts.to_list(rows), state.prefixes(rows.tolist()), strict=True)
     texts, attributed = [], []
     for text, prefix in pairs:
@@ -166,14 +166,14 @@ class PurgePlan:
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def for_viewer(self, viewer: str | None) -> PurgePlan:
-        """Return the plan for the recalls of a viewer, or for recalls without a viewer."""
+        """Return the purge plan for the recalls of one viewer, or for recalls without a viewer."""
         if viewer is None or not self.hidden:
             return self
         names, quotes = self.hidden.get(viewer, self.hidden[EVERYONE])
         return replace(self, names=names, quotes=quotes)
 
     def alias(self, name: str) -> str:
-        """Return the placeholder of a name, the same one for every use of the name.
+        """Return the placeholder of a name; each use of a name gets the same placeholder.
 
         Memories that shared the name then share the placeholder. A name that is a placeholder
         already stays, and a placeholder that came from another lab is not assigned again.
@@ -187,36 +187,36 @@ class PurgePlan:
         return self._aliases[name]
 
     def within(self, ids: Sequence[int]) -> list[int]:
-        """Return the positions of purged memories in ``ids``."""
+        """Return the positions in ``ids`` at which a purged memory is."""
         positions: list[int] = np.flatnonzero(
             np.isin(np.asarray(ids, dtype=np.int64), self.ids)
         ).tolist()
         return positions
 
     def replace_name(self, name: str | None, field: str = "") -> str | None:
-        """Return a field's name, or its placeholder if the name is purged."""
+        """Return the name in a field, or the placeholder of a purged name."""
         matches = len(self.filters) == 1 and field in self.filters and self.filters[field] == name
         return self.alias(name) if name is not None and (matches or name in self.names) else name
 
     def name(self, role: str, name: str) -> str:
-        """Return a name or its placeholder; ``role`` is a kind of node or role of a field."""
+        """Return a name or its placeholder; ``role`` is a kind of node or of field."""
         if role in NODE_KINDS:
             return self.node(role, name)
         return self.replace_name(name, role) or name
 
     def removes_query(self, query: str, **filters: str | None) -> bool:
-        """Return whether a query is removed for its text, a quotation or its filters."""
+        """Return whether a query is removed for its text, its filters or a quotation in it."""
         return self.removes_exactly(query, **filters) or self.quotes.within(query)
 
     def removes_exactly(self, query: str, **filters: str | None) -> bool:
-        """Return whether a query is removed for its text or filters, not a quotation."""
+        """Return whether a query is removed because of its text or its filters."""
         matches = bool(self.filters) and all(
             filters.get(name) == purged for name, purged in self.filters.items()
         )
         return matches or normalize_text(query) in self.cut.exact
 
     def node(self, kind: str, name: str, *, own: bool = False) -> str:
-        """Return the name of a node, or its placeholder.
+        """Return the name of a node, or the placeholder of a purged name.
 
         ``own`` is true if an edge joins a purged memory to the node.
         """
@@ -236,7 +236,7 @@ def plan_purge(
     filters: Mapping[str, str] | None = None,
     entity: Collection[str] = (),
 ) -> PurgePlan:
-    """Plan the purge of ``rows`` by the event ``seq``.
+    """Return the plan for purging ``rows`` by the event ``seq``.
 
     ``filters`` names a project, session or viewer that is purged as a whole, ``entity`` all names
     of a purged entity. The names of such an entity are replaced even if declared, unless another
@@ -285,7 +285,7 @@ def _keys(names: Iterable[str]) -> set[str]:
 
 
 def _key(name: str) -> str:
-    """Return the key that all spellings of an entity's name share.
+    """Return the key under which all spellings of an entity's name are stored.
 
     An invalid name of an import is its own key.
     """
@@ -296,7 +296,7 @@ def _key(name: str) -> str:
 
 
 def _revealing_clusters(state: State, rows: NDArray[np.int64]) -> set[str]:
-    """Return the clusters whose name contains a word only purged memories use."""
+    """Return the clusters whose name contains a word that only purged memories use."""
     clusters = set()
     for name in state.nodes.vocabularies()["cluster"]:
         posted = [
@@ -329,12 +329,12 @@ def purge_change(state: State, rows: NDArray[np.int64], now: int) -> tuple[Chang
 
 
 def tombstones_of(state: State) -> Tombstones:
-    """Return the digests of purged texts, which imports compare."""
+    """Return the register of digests of purged texts, by which imports recognise them."""
     return state.projection(Tombstones)
 
 
 def redact_slates(slates: Iterable[tuple[int, bytes]], gone: PurgePlan) -> dict[int, bytes]:
-    """Return the redacted slates that contained purged content, by decision.
+    """Return the slates that contained purged content, redacted, by decision.
 
     A query that equals or quotes a purged text, or was asked in a purged project or session, loses
     its words and its vector, and cannot be repeated. Ids, features and scores stay.
@@ -352,7 +352,7 @@ def redact_slates(slates: Iterable[tuple[int, bytes]], gone: PurgePlan) -> dict[
 def _redact_batch(
     slates: Sequence[tuple[int, bytes, Question]], gone: PurgePlan
 ) -> dict[int, bytes]:
-    """Return the redacted slates of a batch that contained purged content."""
+    """Return those slates of a batch that contained purged content, redacted."""
     viewers = [question.filters.get("viewer") for _, _, question in slates]
     gone.askers.update(
         {
@@ -397,7 +397,7 @@ def _redact_batch(
 
 
 def _unreadable(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    """Return filters that prevent a recall from being repeated.
+    """Return filters that mark a recall as impossible to repeat.
 
     The viewer stays, because it decides who may see the recall.
     """
@@ -409,7 +409,7 @@ def _unreadable(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
 
 
 def _filters(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    """Return a recall's filters with placeholders for purged names.
+    """Return a recall's filters, with purged names replaced by placeholders.
 
     An expression that contains a purged name or text is dropped.
     """

@@ -58,7 +58,7 @@ def purge(
         rows: list[int] = []
 
         def verify(before: State, after: State) -> None:
-            """Raise LabError if the rewritten journal differs in more than the purged content."""
+            """Raise LabError if the rewritten journal differs in more than purged content."""
             problems = find_differences(before, after, np.array(rows, dtype=np.int64))
             if problems:
                 raise LabError(
@@ -124,7 +124,7 @@ def purge(
 
 
 def _refuse_missing(state: State) -> None:
-    """Raise MissingExtension if unreadable events may contain purged content."""
+    """Raise MissingExtension if events that need an extension may contain purged content."""
     if missing := state.missing_extensions:
         raise MissingExtension(
             f"The lab has events of the extension {', '.join(sorted(missing))}, which is not registered here. "

@@ -52,7 +52,7 @@ class Quotes:
     words: frozenset[str]
 
     def within(self, query: str) -> bool:
-        """Return whether a query contains any of the quoted runs or words."""
+        """Return whether a query contains any of the runs or words."""
         folded = _folded(query)
         if not self.words.isdisjoint(_WORD.findall(folded)):
             return True
@@ -62,7 +62,7 @@ class Quotes:
         )
 
     def within_any(self, queries: Mapping[int, str]) -> set[int]:
-        """Return the keys of the queries that contain a run or a word."""
+        """Return the keys of the queries that contain any of the runs or words."""
         # The texts are joined with zero characters for hashing, so none may contain one.
         keys, folded = (
             list(queries),
@@ -89,7 +89,7 @@ NOTHING = Quotes(np.empty(0, dtype=np.uint64), frozenset())
 
 
 def owners_of(state: State) -> NDArray[np.int64]:
-    """Return the owner of each memory as int64[rows].
+    """Return the owner number of each memory, int64[rows].
 
     The owner of a private memory is the code of its creator, or ``NOBODY`` without a creator. Every
     other memory has the owner ``ALL``.
@@ -103,7 +103,7 @@ def owners_of(state: State) -> NDArray[np.int64]:
 def quotes_of(
     state: State, rows: NDArray[np.int64], names: Iterable[str], owners: NDArray[np.int64]
 ) -> Mapping[str | None, Quotes]:
-    """Return the text runs and words only the memories in ``rows`` have, by viewer.
+    """Return the runs and words that only the purged memories contain, for each viewer.
 
     The viewer None sees all remaining memories, ``EVERYONE`` those that are private to nobody, and
     a creator also their own. The words of ``names`` always count, whether or not other memories
@@ -123,7 +123,7 @@ def quotes_of(
     owners_by_word = {word: _owners_of_word(state, word, holders) for word in _names_in(texts)}
 
     def quotes_for(visible: Collection[int]) -> Quotes:
-        """Return the runs and words that no memory of the visible owners contains."""
+        """Return the purged runs and words that no memory of the visible owners contains."""
         common = np.zeros(len(own), dtype=np.bool_)
         for owner in holders.keys() & visible:
             common |= shared_by[owner]
@@ -143,7 +143,7 @@ def quotes_of(
 
 
 def _shared(state: State, own: Hashes, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of the hashes ``own`` also occur in the texts of ``rows``."""
+    """Return a mask of the hashes ``own`` that also occur in texts of ``rows``."""
     shared = np.zeros(len(own), dtype=np.bool_)
     for start in range(0, len(rows) if len(own) else 0, _AT_ONCE):
         hashes = _hashes(
@@ -155,12 +155,12 @@ def _shared(state: State, own: Hashes, rows: NDArray[np.int64]) -> NDArray[np.bo
 
 
 def _folded(text: str) -> str:
-    """Normalize and case-fold a text for comparison."""
+    """Return a text in normalized, case-folded form for comparison."""
     return normalize_text(text).casefold()
 
 
 def _hashes(folded: Iterable[str]) -> Hashes:
-    """Return the hash of every ``RUN`` consecutive characters of each text."""
+    """Return a hash of each run of ``RUN`` consecutive characters in the texts."""
     codes = np.frombuffer(
         "\0".join(folded).encode("utf-32-le", "surrogatepass"), dtype="<u4"
     ).astype(np.uint64)
@@ -175,12 +175,12 @@ def _hashes(folded: Iterable[str]) -> Hashes:
 
 
 def _positions(ascending: Hashes, hashes: Hashes) -> NDArray[np.int64]:
-    """Return each hash's insertion position in ``ascending``, at most the last index."""
+    """Return each hash's insertion position in ``ascending``, limited to the last index."""
     return np.minimum(np.searchsorted(ascending, hashes), len(ascending) - 1)
 
 
 def _names_in(texts: Collection[str]) -> Iterator[str]:
-    """Yield the names and numbers in texts, case-folded.
+    """Yield the names and numbers in texts, in case-folded form.
 
     A name is a word with a digit, or with a capital that does not begin a sentence.
     """
@@ -196,7 +196,7 @@ def _names_in(texts: Collection[str]) -> Iterator[str]:
 def _owners_of_word(
     state: State, word: str, holders: Mapping[int, NDArray[np.bool_]]
 ) -> set[int] | None:
-    """Return the owners of remaining memories with a word, or None if not indexed."""
+    """Return the owners of remaining memories that contain a word, or None if not indexed."""
     posted = state.words.hits(state.words.query(word)).parts
     return (
         {owner for owner, mask in holders.items() if any(mask[rows].any() for rows, _ in posted)}

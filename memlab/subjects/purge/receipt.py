@@ -88,7 +88,7 @@ class Purged(Displayed):
 
     @property
     def found(self) -> pl.DataFrame:
-        """The places where the search still found purged content, as rows of ``frame``."""
+        """The rows of ``frame`` that tell where the search still found purged content."""
         return self.frame.filter(step="found").drop("step", "bytes")
 
     def __len__(self) -> int:
@@ -122,7 +122,7 @@ class Purged(Displayed):
 
 
 def _line(row: dict[str, Any]) -> str:
-    """Return a row of a receipt as a line of text."""
+    """Return one row of a receipt as a line of text."""
     size = "" if row["bytes"] is None else f", {row['bytes']:,} bytes"
     return " ".join(
         part
@@ -139,7 +139,7 @@ def _line(row: dict[str, Any]) -> str:
 def search_terms_of(
     state: State, rows: Sequence[int], gone: PurgePlan, entity: Iterable[str]
 ) -> SearchTerms:
-    """Return the terms to search for after a purge, from the state before it."""
+    """Return the terms to search for after a purge, taken from the state before it."""
     purged = np.array(rows, dtype=np.int64)
     stays = np.setdiff1d(np.arange(len(state)), purged)
     texts = {row + 1: text for row in rows if (text := state.texts.value_at(row))}
@@ -162,7 +162,7 @@ def search_terms_of(
 
 
 def list_derived_files(store: Store) -> list[tuple[str, Path, int]]:
-    """Return the kind, folder and count of the files a purge removes or rebuilds."""
+    """Return kind, folder and number of the files that a purge removes or rebuilds."""
     journal, derived = store.journal, []
     if store.folder is not None:
         for what, folder, pattern in (
@@ -189,11 +189,11 @@ class Receipt:
     rows: list[tuple[str, str, str, int, int | None, str]] = field(default_factory=list)
 
     def add_removed(self, what: str, count: int, where: object = "", how: str = "") -> None:
-        """Add a row about removed content."""
+        """Add a row about content that was removed to the receipt."""
         self.rows.append(("removed", what, str(where), count, None, how))
 
     def add_trace(self, what: str, where: object, how: str, count: int = 1) -> None:
-        """Add a row about content that is still present."""
+        """Add a row about content that is still present to the receipt."""
         self.rows.append(("found", what, str(where), count, None, how))
 
     def frame(self) -> pl.DataFrame:
@@ -278,7 +278,7 @@ def _report_search(
     *,
     remove_exports: bool,
 ) -> None:
-    """Add the search's extent and traces and the removed exports to the receipt."""
+    """Add the extent and findings of the search, and the removed exports, to the receipt."""
     # With remove_exports an export is removed at its first trace, and its other traces are then no longer reported.
     opaque = f"; {report.opaque:,} only as bytes" if report.opaque else ""
     if report.decrypted:
@@ -332,7 +332,7 @@ def _report_search(
 
 
 def _remove_export(store: Store, path: Path) -> str:
-    """Delete an export; return the error message, "" on success."""
+    """Delete an export, and return the error message, or "" on success."""
     from memlab.io.formats import remove_export
 
     try:

@@ -37,7 +37,7 @@ Siblings = Mapping[str, Any]
 
 
 def select_affected_events(events: Iterable[Event]) -> list[Event]:
-    """Return the events that may contain names, or fields that a purge rewrites."""
+    """Return the events with fields that may contain names or must be rewritten."""
     affected: dict[tuple[str, ...], bool] = {}
     selected = []
     for event in events:
@@ -61,7 +61,7 @@ def redact_event(event: Event, gone: PurgePlan) -> dict[str, Any] | None:
 def _redact_members(
     field: Field, values: Siblings, gone: PurgePlan, decision: int | None = None
 ) -> dict[str, Any]:
-    """Redact the values of a mapping, each by its declared field.
+    """Redact each value of a mapping according to its declared field.
 
     ``decision`` is the recall that the event belongs to.
     """
@@ -90,7 +90,7 @@ def _redact(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> An
 
 
 def _mapping(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Redact a mapping; a purged query is removed with its vectors."""
+    """Redact a mapping, and remove a purged query together with its vectors."""
     body = _redact_members(field, value, gone)
     query_field = field.asks
     if query_field is None:
@@ -105,7 +105,7 @@ def _mapping(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> A
 
 
 def _is_query_removed(field: Field, value: Siblings, gone: PurgePlan) -> bool:
-    """Return whether a purge removes a recall's query, for its text or its filters."""
+    """Return whether the text or the filters of a recall's query require its removal."""
     filters: dict[str, str | None] = {"project": None, "session": None, "viewer": None}
     query = ""
     for name, part in value.items():
@@ -127,7 +127,7 @@ def _zero_vectors(field: Field, value: Siblings) -> dict[str, bytes]:
 
 
 def _list(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> list[Any]:
-    """Redact the items of a list, and drop items about purged memories if required."""
+    """Redact the items of a list, and drop items about purged memories if the field says so."""
     items = [
         item for item in value if not (field.drops and _is_dropped(field.items[0], item, gone))
     ]
@@ -140,7 +140,7 @@ def _list(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> list
 
 
 def _is_dropped(field: Field, item: Any, gone: PurgePlan) -> bool:
-    """Return whether an item is dropped: its memory is purged or its query is removed."""
+    """Return whether to drop an item, because its memory is purged or its query removed."""
     if not field.names_memories or not isinstance(item, Mapping | list | tuple):
         return False
     parts = item.items() if isinstance(item, Mapping) else enumerate(item)
@@ -173,7 +173,7 @@ def _tuple(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> lis
 def _rewrite_rows(
     field: Field, columns: Any, siblings: Siblings, gone: PurgePlan
 ) -> dict[str, Any]:
-    """Redact parallel columns, with placeholders for nodes linked to purged memories."""
+    """Redact parallel columns; nodes linked to purged memories become placeholders."""
     purged_rows: set[int] = set()
     for name, part in columns.items():
         if field.get(name).role == "memory" and isinstance(part, list):
@@ -197,7 +197,7 @@ Redact = Callable[[Field, Any, Siblings, PurgePlan], Any]
 
 
 def _for_each_string(redact: Redact) -> Redact:
-    """Extend a function of strings to nested lists; other values stay unchanged."""
+    """Return a function that redacts all strings in nested lists with ``redact``."""
 
     def redact_all(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
         if isinstance(value, list):
@@ -214,7 +214,7 @@ def _text(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
 
 
 def _is_gone(subject: Any, gone: PurgePlan) -> bool:
-    """Return whether the memories or the name that a text describes are purged."""
+    """Return whether a text describes only purged memories or a purged name."""
     if isinstance(subject, str):
         return gone.node("tag", subject) != subject
     ids = [subject] if isinstance(subject, int) else subject
@@ -223,7 +223,7 @@ def _is_gone(subject: Any, gone: PurgePlan) -> bool:
 
 @_for_each_string
 def _note(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Redact a note or a list of notes; a note with nothing left becomes None."""
+    """Redact a note or a list of notes; an emptied note becomes None."""
     return None if field.of and _is_gone(siblings.get(field.of), gone) else gone.cut.note("", value)
 
 
@@ -236,7 +236,7 @@ def _label(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any
 
 
 def _undeclared(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Redact every string in a value of an undeclared field; keys stay."""
+    """Redact every string in the value of an undeclared field, but no mapping keys."""
     if isinstance(value, list):
         return [_undeclared(field, item, siblings, gone) for item in value]
     if isinstance(value, Mapping):
@@ -247,13 +247,13 @@ def _undeclared(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -
 
 
 def _vector(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Return a vector unchanged; the mapping that contains it may remove it."""
+    """Return a vector unchanged; the mapping that contains it removes vectors."""
     return value
 
 
 @_for_each_string
 def _name(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Replace purged names by placeholders in a name or a list of names."""
+    """Replace the purged names in a name or list of names with placeholders."""
     return gone.name(str(siblings.get("kind", "")) if field.role == "node" else field.role, value)
 
 
@@ -265,7 +265,7 @@ def _added(field: Field, columns: Any, siblings: Siblings, gone: PurgePlan) -> A
 
 
 def _count(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> int:
-    """Subtract the purged memories from a count."""
+    """Return a count without the purged memories."""
     memories, left = _counted(field, siblings, gone)
     return int(value) - len(memories) + len(left)
 
@@ -280,7 +280,7 @@ def _newest(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> in
 
 
 def _counted(field: Field, siblings: Siblings, gone: PurgePlan) -> tuple[set[int], set[int]]:
-    """Return the memories that a count includes, and those left after a purge."""
+    """Return the memories that a count includes, and those of them that remain."""
     part = _PARTS.get(field.of)
     memories = set(part.ids(siblings.get(field.of)))
     return memories, memories.difference(gone.ids.tolist())
@@ -291,7 +291,7 @@ _PARTS = body_field("")
 
 
 def _columns(ids: Sequence[int], columns: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    """Redact columns of memories: purged rows get null content and placeholder tags."""
+    """Redact columns of memories: purged rows lose content and get placeholders as tags."""
     purged = gone.within(ids)
     redacted: dict[str, Any] = {}
     for name, column in columns.items():
@@ -311,14 +311,14 @@ def _columns(ids: Sequence[int], columns: Mapping[str, Any], gone: PurgePlan) ->
 
 
 def _aliased(tags: Sequence[str] | None, gone: PurgePlan) -> list[str] | None:
-    """Replace the tags of a purged memory by placeholders."""
+    """Return the tags of a purged memory as placeholders."""
     return None if tags is None else [gone.alias(tag) for tag in tags]
 
 
 def _split_change(
     field: Field, part: Any, siblings: Siblings, gone: PurgePlan
 ) -> list[dict[str, Any]]:
-    """Redact a change of memories, and split it in two if some of them are purged."""
+    """Redact a change of memories, and split it in two if it covers purged memories."""
     # Values of purged memories are removed from content, so content and other columns have different ids then. Tags
     # stay with the other columns, because each tag creates an edge and later events refer to edges by number.
     ids, columns = part["ids"], part["columns"]
@@ -352,7 +352,7 @@ def _split_change(
 
 
 def _graph(field: Field, graph: Any, siblings: Siblings, gone: PurgePlan) -> dict[str, Any]:
-    """Redact imported edges; a purged memory's edges point to placeholders.
+    """Redact imported edges; the edges of a purged memory point to placeholders.
 
     A node that only purged memories had becomes a placeholder itself.
     """
@@ -388,7 +388,7 @@ def _registers(field: Field, registers: Any, siblings: Siblings, gone: PurgePlan
 
 
 def _lost_mentions(graph: Mapping[str, Any], gone: PurgePlan) -> Counter[str]:
-    """Return the number of purged mentions of each imported entity."""
+    """Return how many mentions each imported entity loses with the purged memories."""
     purged = frozenset(gone.ids.tolist())
     return Counter(
         graph["nodes"][-target - 1][1]
@@ -421,7 +421,7 @@ _REDACT: Mapping[str, Redact] = {
 
 
 def without_redactable(field: Field, value: Any) -> Any:
-    """Return a value without the parts that a purge may change, for a comparison."""
+    """Return a value without the parts that a purge may change, for comparisons."""
     if value is None or not field.rewritten:
         return value
     if field.role == "mapping" and isinstance(value, Mapping):

@@ -32,7 +32,7 @@ class Choice:
     entity: tuple[str, ...] = ()
 
     def remaining_rows(self, state: State) -> list[int]:
-        """Return the rows that no earlier purge has emptied."""
+        """Return the rows whose memories are not yet purged."""
         return [row for row in self.rows if state.names["status"].value_at(row) != "purged"]
 
 
@@ -44,7 +44,7 @@ def choose_by_name(
     subject: str | None,
     creator: str | None,
 ) -> Choice:
-    """Choose the memories that match every name; raise UnknownName for unused names."""
+    """Return the memories that match every name; raise UnknownName for an unused name."""
     # A subject is matched under every name of its entity. Queries are only purged with a project, session or creator.
     mask = np.ones(len(state), dtype=np.bool_)
     for column, name in (("project", project), ("session", session), ("creator", creator)):
@@ -78,7 +78,7 @@ def choose_by_name(
 
 
 def _names_of(state: State, subject: str) -> tuple[str, ...]:
-    """Return all names of an entity, or only ``subject`` if it is unknown."""
+    """Return all names of an entity, or only ``subject`` if the entity is unknown."""
     entities = get_entities(state)
     number = entities.find_number(subject)
     if number is None:
@@ -88,7 +88,7 @@ def _names_of(state: State, subject: str) -> tuple[str, ...]:
 
 
 def check_choice(memory: object, overdue: object, **names: object) -> None:
-    """Raise InputError unless exactly one way of choosing memories is used."""
+    """Raise InputError unless memories are chosen in exactly one way."""
     for name, value in names.items():
         if value is not None and (not isinstance(value, str) or not value.strip()):
             raise InputError(f"{name} must be a name, not {value!r:.60}.")
@@ -104,7 +104,7 @@ def check_choice(memory: object, overdue: object, **names: object) -> None:
 def select_person(
     store: Store, *, project: str | None, subject: str | None, creator: str | None
 ) -> tuple[list[int], list[dict[str, Any]]]:
-    """Return the rows and the logged queries that a purge by the same names removes."""
+    """Return the rows and logged queries that a purge by these names would remove."""
     state, journal = store.state, store.journal
     check_choice(None, False, project=project, subject=subject, creator=creator)
     chosen = choose_by_name(state, project=project, session=None, subject=subject, creator=creator)
@@ -124,7 +124,7 @@ def select_person(
 
 
 def _read_queries(store: Store, decisions: set[int]) -> Iterator[dict[str, Any]]:
-    """Yield decision, time, query and non-empty filters of logged recalls."""
+    """Yield the decision, time, query and non-empty filters of each logged recall."""
     # A sealed recall has its query in the journal and its time in its event alone.
     times = {event.seq: event.at for event in store.journal.events(kinds=("recall",))}
     for decision, blob in store.journal.slates():

@@ -71,7 +71,7 @@ class SearchTerms:
     short: int = 0
 
     def hits(self, blobs: Iterable[bytes]) -> list[Counter[bytes]]:
-        """Return the number of matches of each pattern and whole value in each blob."""
+        """Return the number of matches of each search term in each blob."""
         wanted = {pattern.decode("latin-1"): pattern for pattern in self.patterns}
         wanted |= {
             mark.decode("latin-1"): value for value in self.values for mark in _delimit(value)
@@ -87,7 +87,7 @@ class SearchTerms:
         return [Counter(wanted[text] for text in texts) for texts in matches.to_list()]
 
     def source_of(self, pattern: bytes) -> str:
-        """Return the description of the text or name that a pattern or value comes from."""
+        """Return a description of the text or name from which a search term comes."""
         return self.patterns.get(pattern) or self.values[pattern]
 
 
@@ -119,7 +119,7 @@ class SearchReport:
 def search_terms(
     texts: Mapping[int, str], names: Iterable[str], stays: pl.DataFrame, borne: Collection[str]
 ) -> SearchTerms:
-    """Build the search terms for purged ``texts``, by id, and purged ``names``.
+    """Return the terms to search for after a purge of texts and names.
 
     ``stays`` has the ``id`` and ``text`` of every remaining memory, ``borne`` the names that they
     have.
@@ -165,7 +165,7 @@ def _is_distinctive(word: str) -> bool:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield the pieces of a text without characters that a format may escape."""
+    """Yield the pieces of a text between characters that a format may escape."""
     runs = [run.strip() for run in _UNWRITTEN.split(text)]
     longest = max(map(len, runs), default=0)
     for run in runs:
@@ -176,7 +176,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _delimit(value: bytes) -> tuple[bytes, ...]:
-    """Return a value's bytes in delimiters, as JSON, MessagePack and tables store it."""
+    """Return a value between the delimiters of JSON, MessagePack and tables."""
     return b'"%b"' % value, msgspec.msgpack.encode(value.decode()), b"\0%b\0" % value
 
 
@@ -185,7 +185,7 @@ FileParts = Iterator[tuple[str, bytes]]
 
 
 def search_files(roots: Iterable[Path], terms: SearchTerms) -> SearchReport:
-    """Search all files at or below the given paths, each file once."""
+    """Search all files at or below the paths, each file once."""
     report = SearchReport()
     files = {
         file
@@ -208,7 +208,7 @@ def search_files(roots: Iterable[Path], terms: SearchTerms) -> SearchReport:
 def _find_traces(
     file: Path, raw: Counter[bytes], terms: SearchTerms, report: SearchReport
 ) -> Iterator[Trace]:
-    """Yield the traces in a file's decoded parts and in its remaining bytes."""
+    """Yield the traces of purged content in a file's decoded parts and remaining bytes."""
     live: Counter[bytes] = Counter()
     traces: dict[tuple[str, str], list[str]] = {}
     unreadable: tuple[type[Exception], ...] = (
@@ -244,7 +244,7 @@ def _find_traces(
 
 
 def _count_raw(file: Path, terms: SearchTerms) -> Counter[bytes]:
-    """Count each term in the raw bytes of a file.
+    """Return the number of occurrences of each term in the raw bytes of a file.
 
     The file is read in blocks. The end of a block is searched with the next one, and its own matches are subtracted.
     """
@@ -262,7 +262,7 @@ def _count_raw(file: Path, terms: SearchTerms) -> Counter[bytes]:
 
 
 def _batched(parts: FileParts) -> Iterator[list[tuple[str, bytes]]]:
-    """Yield the parts of a file in batches of a few megabytes."""
+    """Yield a file's parts in batches of a few megabytes."""
     batch: list[tuple[str, bytes]] = []
     size = 0
     for part in parts:
@@ -276,14 +276,14 @@ def _batched(parts: FileParts) -> Iterator[list[tuple[str, bytes]]]:
 
 
 def _contents(file: Path) -> FileParts:
-    """Yield the whole content of a plain or unknown file as one part."""
+    """Yield the whole content of a plain file, or one of unknown format, as one part."""
     with _bytes_of(file) as stream:
         yield "file", stream.read()
 
 
 @contextmanager
 def _bytes_of(file: Path) -> Iterator[IO[bytes]]:
-    """Open a file as bytes; a database is read through another process.
+    """Open a file to read its bytes; another process reads a database.
 
     Closing a database file drops every POSIX lock that SQLite holds on it in this process. The next
     process to open the lab would then take the write-ahead log for an abandoned one.
@@ -359,7 +359,7 @@ def _archive(file: Path) -> FileParts:
 
 
 def _listed(words: Iterable[str]) -> bytes:
-    """Encode words as bytes delimited by zero bytes."""
+    """Return words as bytes that zero bytes delimit."""
     return b"\0%b\0" % "\0".join(words).encode()
 
 
@@ -374,7 +374,7 @@ _READERS = {
 
 
 def _is_value(name: str, file: Path, part_name: str, blob: bytes) -> bool:
-    """Return whether a name occurs as a value in a file part, not as a key."""
+    """Return whether a name occurs in a file part as a value rather than as a key."""
     kind = part_name.partition(" ")[0]
     if kind in ("event", "recall") or file.suffix == ".msgpack":
         try:
@@ -391,7 +391,7 @@ def _is_value(name: str, file: Path, part_name: str, blob: bytes) -> bool:
 
 
 def _slate(blob: bytes) -> dict[str, Any]:
-    """Return the fields of a stored recall log, or only the query if it was sealed."""
+    """Return the fields of a stored recall, or only the query if it was sealed."""
     return (
         msgspec.structs.asdict(question_of(blob, decision=0))
         if is_sealed(blob)
@@ -400,7 +400,7 @@ def _slate(blob: bytes) -> dict[str, Any]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Yield the strings in a value and its nested mappings and lists, without keys."""
+    """Yield the strings in a value and in its nested mappings and lists, without keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

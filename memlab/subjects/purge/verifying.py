@@ -30,7 +30,7 @@ _MENTIONS = RELATIONS.index("mentions")
 
 
 def find_differences(before: State, after: State, rows: Rows) -> list[str]:
-    """Return sentences about unexpected differences after a purge of ``rows``.
+    """Return sentences about differences that the purge of ``rows`` should not cause.
 
     The list is empty if only purged content changed. Memories that were not purged may only lose
     quotations of purged texts in notes. Edges must keep numbers, ends, relations and weights, and
@@ -51,7 +51,7 @@ def find_differences(before: State, after: State, rows: Rows) -> list[str]:
 
 
 def _compare_memories(before: State, after: State, gone: Flags, cut: Cut) -> Iterator[str]:
-    """Yield differences in the columns of memories."""
+    """Yield sentences about differences in the columns of memories."""
     # Numbers are compared first, and NaN equals NaN. Uses, names, lists, notes, texts, words and
     # vectors follow.
     for name, column in before.numbers.items():
@@ -104,7 +104,7 @@ def _compare_memories(before: State, after: State, gone: Flags, cut: Cut) -> Ite
 
 
 def _compare_edges(before: State, after: State, gone: Flags) -> Iterator[str]:
-    """Yield differences in edges and in the names of nodes."""
+    """Yield sentences about differences in edges and in the names of nodes."""
     # An edge is expected to be gone if either of its ends is a purged memory.
     old, new = before.edges, after.edges
     if len(old) != len(new):
@@ -142,7 +142,7 @@ def _compare_edges(before: State, after: State, gone: Flags) -> Iterator[str]:
 
 
 def _compare_entities(before: State, after: State, gone: Flags) -> Iterator[str]:
-    """Yield differences in entities that remaining memories mention."""
+    """Yield sentences about differences in entities that remaining memories mention."""
     # A merge into an entity that is gone cannot stay, so only merges into present entities are compared.
     old, new = _listed(before), _listed(after)
     edges = before.edges
@@ -171,13 +171,13 @@ def _compare_entities(before: State, after: State, gone: Flags) -> Iterator[str]
 
 
 def _listed(state: State) -> dict[str, EntitySummary]:
-    """Return the summaries of entities by name, without placeholders."""
+    """Return a summary of each entity by name, without placeholders."""
     entities = get_entities(state).summarize_all()
     return {entity.name: entity for entity in entities if not entity.name.startswith(PLACEHOLDER)}
 
 
 def _compare_registers(before: State, after: State) -> Iterator[str]:
-    """Yield differences in registers, without the values that a purge may change."""
+    """Yield sentences about differences in registers, except in values that may change."""
     # Entities are compared by name above; tombstones may only gain entries.
     for name, projection in before.projections.items():
         if name in (Entities.name, Tombstones.name):
@@ -197,7 +197,7 @@ def _compare_registers(before: State, after: State) -> Iterator[str]:
 
 
 def _count_differences(what: str, wrong: Flags) -> Iterator[str]:
-    """Yield a sentence with the number of differing rows of a column, if any."""
+    """Yield a sentence with the number of memories that differ in a column, if any differ."""
     count = int(np.count_nonzero(wrong))
     if count:
         yield f"{count:,} memories differ in {what}, the first of them memory {int(np.argmax(wrong)) + 1}."

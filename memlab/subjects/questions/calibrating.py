@@ -82,7 +82,7 @@ class Calibration(Report):
 
     @property
     def sentence(self) -> str:
-        """The quality of the fit in one sentence."""
+        """One sentence about the quality of the fit."""
         version = "Not installed" if self.version is None else f"Version {self.version} of known"
         return (
             f"{version}: fitted on {self.questions} questions. On held-out questions, the AUC of answerable questions "
@@ -109,7 +109,7 @@ class Calibration(Report):
 
 
 def calibrate(lab: Any, questions: Any, install: bool, reason: str) -> Calibration:
-    """Fit ``known`` to the active ranking; see ``LabPolicies.calibrate``."""
+    """Fit the policy ``known`` to the active ranking; see ``LabPolicies.calibrate``."""
     resolved = read_asked(lab.questions, questions)
     if len(resolved) < MINIMUM:
         raise InputError(
@@ -146,14 +146,14 @@ def calibrate(lab: Any, questions: Any, install: bool, reason: str) -> Calibrati
 
 
 def _fit(terms: Floats, answerable: NDArray[np.bool_]) -> Floats:
-    """Fit the weights of the terms, with the intercept for the odds of an answer last."""
+    """Return the fitted weights of the terms, with the intercept last."""
     weights = fit_logistic(terms, answerable)
     weights[-1] += np.log(_ODDS)
     return weights
 
 
 def _recall(lab: Any, row: Mapping[str, Any], now: int, keep: bool) -> Hits:
-    """Recall a question without logging, with or without the memories that answer it."""
+    """Recall the query of a question, with or without the memories that answer it."""
     where = {} if keep else {"where": ~pl.col("id").is_in([int(id) for id in row["wants"]])}
     hits: Hits = lab.recall(
         row["query"],
@@ -167,7 +167,7 @@ def _recall(lab: Any, row: Mapping[str, Any], now: int, keep: bool) -> Hits:
 
 
 def _compute_terms(hits: Hits) -> tuple[float, ...]:
-    """Return the terms of the fitted policy, as ``_POLICY`` computes them from a pool."""
+    """Return the values of the terms in the fitted policy ``known`` for one recall."""
     slate = hits.slate
     scores = np.where(np.isfinite(slate.scores), slate.scores, np.nan)
     if not np.isfinite(scores).any():

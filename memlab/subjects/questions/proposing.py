@@ -29,7 +29,7 @@ _SUREST = 0.8
 # The file never changes while memlab runs.
 @cache
 def _templates() -> dict[str, dict[str, Any]]:
-    """Return the tables of ``questions.toml``, read once per process."""
+    """Return the tables of ``questions.toml``, which is read once per process."""
     return tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
 
 
@@ -66,7 +66,7 @@ def question_of(subject: str, predicate: str) -> str | None:
 def propose_rows(
     state: State, limit: int, existing: Collection[Any], removed: Collection[Any] = ()
 ) -> list[Row]:
-    """Return at most ``limit`` questions that one active memory answers, spread over the lab.
+    """Return at most ``limit`` questions, each of which one active memory answers.
 
     Queries of ``existing`` questions are left out, and the ``removed`` pairs of a query and the
     memories that it wants.
@@ -93,7 +93,7 @@ def propose_rows(
 
 
 def _spread(rows: list[Row], limit: int) -> list[Row]:
-    """Return at most ``limit`` rows at even distances."""
+    """Return at most ``limit`` rows, evenly spaced."""
     if len(rows) <= limit:
         return rows
     return [rows[index] for index in np.linspace(0, len(rows) - 1, limit).astype(int).tolist()]
@@ -110,7 +110,7 @@ _CAPTION = re.compile(r"\[[^\[\]]*\]")
 
 
 def _names_one_thing(phrase: str) -> bool:
-    """Return whether a phrase is a noun with its attributes, by its words."""
+    """Return whether a phrase is a noun with attributes rather than a clause."""
     words = phrase.split()
     other = _templates()["other"]
     vague = set(other["vague"])
@@ -125,7 +125,7 @@ def _names_one_thing(phrase: str) -> bool:
 
 
 def _rows_of_phrases(state: State) -> list[Row]:
-    """Return a question for each noun phrase that one active message of a person has."""
+    """Return a question for each noun phrase that exactly one active message contains."""
     by_phrase: dict[str, Row | None] = {}
     active = state.memories().filter(pl.col("status") == "active")
     for id, text, speaker, project, visibility in active.select(
@@ -140,7 +140,7 @@ def _rows_of_phrases(state: State) -> list[Row]:
 
 
 def _rows_of_facts(state: State) -> Iterator[Row]:
-    """Yield a question for each fact of an active memory, as columns or as its text states it."""
+    """Yield a question for each fact that an active memory holds or states."""
     names = ("id", "text", "subject", "predicate", "speaker", "project", "visibility", "creator")
     active = state.memories().filter(pl.col("status") == "active").select(names)
     for id, text, subject, predicate, speaker, project, visibility, creator in active.iter_rows():
@@ -154,7 +154,7 @@ def _rows_of_facts(state: State) -> Iterator[Row]:
 
 
 def _read_pairs(text: str | None, speaker: str | None) -> Iterator[tuple[str, str]]:
-    """Yield subject and predicate of each sure statement of a text; "I" is the speaker."""
+    """Yield the subject and predicate of each certain statement in a text."""
     if not text or len(text) > _LONGEST or speaker == "assistant" or text.rstrip().endswith("?"):
         return
     for read in list_hooks("read-facts"):

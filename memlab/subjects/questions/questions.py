@@ -65,7 +65,7 @@ class LabQuestions(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for each question, proposed ones included.
+        """One row per question, including proposed questions.
 
         ``wants`` has the ids of the memories, ``source`` is hand, frame, file, benchmark, feedback
         or rule.
@@ -148,7 +148,7 @@ class LabQuestions(Displayed):
 
     @checked
     def infer(self) -> pl.DataFrame:
-        """Add questions from logged recalls with feedback, or with attributed rewards.
+        """Add questions from logged recalls with feedback or attributed rewards.
 
         A memory whose mean reward for a query is at least .5 is wanted. Queries that the lab has a
         question for are left out.
@@ -176,7 +176,7 @@ class LabQuestions(Displayed):
 
     @checked
     def propose(self, limit: Count = 20) -> pl.DataFrame:
-        """Propose questions whose answer is one stored memory, by rules.
+        """Propose questions by rules, each answered by one stored memory.
 
         A rule turns a fact or a simple statement around: "Ana lives in Rome" answers "Where does Ana
         live?". Messages without such a statement are asked for by a phrase that no other message
@@ -238,7 +238,7 @@ class LabQuestions(Displayed):
 
     @checked
     def remove(self, ids: Ids) -> int:
-        """Remove questions. The lab's past keeps them.
+        """Remove questions from the current state; views of the past keep them.
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class LabQuestions(Displayed):
 
     @checked
     def label_recalls(self, slates: Slates) -> pl.DataFrame:
-        """Return the labels of a log's recalls whose query is one of the questions.
+        """Return labels for the recalls in a log whose query is one of the questions.
 
         Parameters
         ----------
@@ -322,7 +322,7 @@ class LabQuestions(Displayed):
         return read_rows(source, projects)
 
     def _removed(self) -> set[tuple[str, tuple[int, ...]]]:
-        """Return the queries and wanted memories of removed questions, which the journal keeps."""
+        """Return the query and wanted memories of each question that was removed."""
         added: dict[int, tuple[str, tuple[int, ...]]] = {}
         removed: set[tuple[str, tuple[int, ...]]] = set()
         kinds = ("question", "remove-question")
@@ -336,7 +336,7 @@ class LabQuestions(Displayed):
         return removed
 
     def _inferred_rows(self) -> Iterator[Row]:
-        """Yield a row for each logged query with a memory that helped."""
+        """Yield a question for each logged query that a memory helped to answer."""
         slates = self._lab.slates()
         names = ("query", "project", "filters")
         judged = (
@@ -356,7 +356,7 @@ class LabQuestions(Displayed):
             yield Row(where, row["query"], tuple(row["memory_id"]), row["project"], row["viewer"])
 
     def _add(self, rows: Iterable[Row], source: str, *, lenient: bool = False) -> pl.DataFrame:
-        """Write new questions as one event for each viewer, and return their rows.
+        """Add questions as one event per viewer, and return their rows.
 
         If ``lenient``, rows that the lab has, that contradict a question or want a purged memory are
         left out, and no proposed question is accepted.
@@ -391,7 +391,7 @@ class LabQuestions(Displayed):
         return self.frame.filter(pl.col("id").is_in(numbers))
 
     def _change(self, kind: str, ids: Any) -> list[int]:
-        """Write an event about questions, all of which exist, and return their numbers."""
+        """Write an event about existing questions, and return the questions' numbers."""
         if isinstance(ids, pl.DataFrame):
             if "id" not in ids.columns or not ids["id"].dtype.is_integer():
                 raise InputError("A frame of questions needs the column id, with integers.")
@@ -415,7 +415,7 @@ class LabQuestions(Displayed):
 
 
 def read_asked(own: LabQuestions, source: object) -> list[dict[str, Any]]:
-    """Return the questions of a score: those of ``source``, by default those of the lab."""
+    """Return the questions to score: those in ``source``, or the lab's by default."""
     if source is None:
         source = own
     if isinstance(source, LabQuestions):
@@ -438,7 +438,7 @@ def _resolve_rows(
     *,
     lenient: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return rows with redacted queries and the ids that they want, each question once.
+    """Return the distinct rows with redacted queries and the ids of wanted memories.
 
     A row that equals one of the ``existing`` questions is returned as that question, accepted if
     either is. A row that contradicts it or another row raises InputError, or is left out if
@@ -469,6 +469,6 @@ def _resolve_rows(
 
 
 def _plain(row: Row, ids: list[int]) -> dict[str, Any]:
-    """Return a row as the fields of an event, without those that have no value."""
+    """Return a row as fields of an event, without fields that have no value."""
     fields = row._asdict() | {"wants": ids, "where": None}
     return {name: value for name, value in fields.items() if value not in (None, "")}

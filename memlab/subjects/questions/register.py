@@ -70,7 +70,7 @@ class Labels(Projection):
 
     @property
     def all(self) -> Iterable[Mapping[str, Any]]:
-        """All questions, proposed ones included."""
+        """All questions, including proposed questions."""
         return self._rows.values()
 
     def __contains__(self, number: object) -> bool:
@@ -91,12 +91,12 @@ class Labels(Projection):
                 self._rows[number]["accepted"] = True
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return False for questions of other viewers; see ``Projection.shows``."""
+        """Return False for an event that adds questions of other viewers, otherwise None."""
         others = {row.get("viewer") for row in body.get("added", ())} - {None, viewer}
         return False if others else None
 
     def dump(self) -> Any:
-        """Return the questions and the last number; None before the first question."""
+        """Return the questions and the last question number, or None before any question."""
         if not self.last:
             return None
         return {"last": self.last, "questions": [dict(row) for row in self._rows.values()]}

@@ -52,13 +52,13 @@ Key = tuple[str, str | None, str | None, int | None]
 
 
 def question_key(values: Mapping[str, Any]) -> Key:
-    """Return the key of a question, with single spaces in the query."""
+    """Return the key that identifies a question, with white space in the query normalized."""
     query = " ".join(values["query"].split())
     return query, values.get("project"), values.get("viewer"), values.get("at")
 
 
 def read_rows(source: object, projects: Collection[str | None]) -> tuple[list[Row], str]:
-    """Return the questions of a frame, a file or a benchmark, and the word for their source.
+    """Return the questions in a frame, file or benchmark, and a word for the kind of source.
 
     ``projects`` are those of the lab. A conversation's questions are asked in the project with its
     name, if there is one.
@@ -80,7 +80,7 @@ def read_rows(source: object, projects: Collection[str | None]) -> tuple[list[Ro
 
 
 def _conversation_rows(labelled: Any, projects: Collection[str | None]) -> Iterator[Row]:
-    """Yield the answerable questions of a conversation that have evidence."""
+    """Yield the answerable questions of a conversation that name their evidence."""
     conversation = labelled.conversation
     project = conversation.name if conversation.name in projects else None
     for number, question in enumerate(labelled.questions, 1):
@@ -96,7 +96,7 @@ def _conversation_rows(labelled: Any, projects: Collection[str | None]) -> Itera
 
 
 def _read_file(path: Path) -> Iterator[tuple[str, object]]:
-    """Yield the rows of a file, each with its place for messages."""
+    """Yield the rows of a file, each with its position in words for messages."""
     if path.suffix == ".jsonl":
         for number, record in read_json_lines(path, "a file of questions"):
             yield f"Line {number} of {path.name}", record
@@ -119,7 +119,7 @@ def _read_file(path: Path) -> Iterator[tuple[str, object]]:
 
 
 def _read_records(records: Iterable[tuple[str, object]]) -> Iterator[Row]:
-    """Yield a row for each record; raise InputError for a wrong column or value."""
+    """Yield a question row for each record; raise InputError for an invalid record."""
     for where, record in records:
         if is_dataclass(record) and not isinstance(record, type):
             record = asdict(record)  # a result of memlab.ingest.read_questions
@@ -157,7 +157,7 @@ def _read_records(records: Iterable[tuple[str, object]]) -> Iterator[Row]:
 
 
 def read_wants(where: str, wants: object) -> tuple[int | str, ...]:
-    """Return the names of wanted memories: ids, refs or texts, of which there is at least one."""
+    """Return the ids, refs or texts that name the wanted memories; at least one is required."""
     if isinstance(wants, str) and wants.lstrip().startswith("["):
         with suppress(json.JSONDecodeError):  # a text may begin with a bracket
             wants = json.loads(wants)
@@ -185,7 +185,7 @@ class Wanted:
         self._state = state
 
     def ids(self, row: Row) -> list[int]:
-        """Return the ids that a row wants, ascending; raise InputError if one is missing."""
+        """Return the ids of the memories that a question wants, ascending."""
         hidden = None if row.viewer is None else hidden_rows(self._state, row.viewer)
         wanted: set[int] = set()
         for name in row.wants:
@@ -204,7 +204,7 @@ class Wanted:
         return sorted(wanted)
 
     def _by_name(self, name: int | str, project: str | None) -> list[int]:
-        """Return the memories with an id, a ref or a text, within a project if one is given."""
+        """Return the memories with this id, ref or text, within ``project`` unless it is None."""
         # refs of benchmarks are digits too, and the ids of a file are texts
         text = name.strip() if isinstance(name, str) else ""
         for table in self._tables if text else ():
@@ -218,7 +218,7 @@ class Wanted:
 
     @cached_property
     def _tables(self) -> tuple[dict[str, list[tuple[int, str | None]]], ...]:
-        """The ids and projects of memories by ref, and by text."""
+        """The id and project of each memory, in one table by ref and in one by text."""
         refs: dict[str, list[tuple[int, str | None]]] = {}
         texts: dict[str, list[tuple[int, str | None]]] = {}
         frame = self._state.memories().select("id", "project", "ref", "text")
@@ -229,7 +229,7 @@ class Wanted:
         return refs, texts
 
     def _near(self, name: int | str) -> str:
-        """Return a sentence with the names that are similar to an unknown one."""
+        """Return a sentence that suggests names similar to an unknown name."""
         names = [str(own) for table in self._tables for own in table][:_COMPARED]
         near = get_close_matches(str(name), names, n=3)
         if near:

@@ -115,7 +115,7 @@ class Scores(Report):
 
     @checked
     def gained(self, policy: str) -> pl.DataFrame:
-        """Return the questions that a policy answers and the active pack does not.
+        """Return the questions that a policy answers but the active pack does not.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class Scores(Report):
 
     @checked
     def lost(self, policy: str) -> pl.DataFrame:
-        """Return the questions that the active pack answers and a policy does not.
+        """Return the questions that the active pack answers but a policy does not.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class Scores(Report):
         return self._changed(policy, policy)
 
     def _changed(self, policy: str, missing: str) -> pl.DataFrame:
-        """Return the questions that only one of a policy and the active pack answers."""
+        """Return the questions that either a policy or the active pack answers, but not both."""
         if policy not in self.policies:
             raise UnknownName("policy of these scores", policy, self.policies)
         active, other = (
@@ -187,7 +187,7 @@ class Scores(Report):
 
     @property
     def sentence(self) -> str:
-        """The finding: the first metric of the active pack, and of each other policy."""
+        """A sentence with the first metric of the active pack and of each other policy."""
         first, *others = self.frame.unique("policy", keep="first", maintain_order=True).to_dicts()
         count = count_of(self.ranks.height, "question")
         if self.total > self.ranks.height:
@@ -248,7 +248,7 @@ class Scores(Report):
 
 
 def _describe(row: Mapping[str, Any]) -> str:
-    """Return a policy's score and its difference to the active pack as a sentence."""
+    """Return a sentence with a policy's score and its difference from the active pack."""
     low, high = row["difference_low"], row["difference_high"]
     interval = ""
     if low is not None:
@@ -277,7 +277,7 @@ _COLUMNS: Columns = (
 
 
 def score_notice(core: Core, check: Callable[[], Policy], limit: int) -> tuple[Scores | None, str]:
-    """Return the scores of a policy on the lab's questions, and a sentence if it loses.
+    """Return a policy's scores on the lab's questions, and a sentence if it loses.
 
     ``check`` compiles the policy, and is called only if the lab has questions.
     """
@@ -293,7 +293,7 @@ def score_notice(core: Core, check: Callable[[], Policy], limit: int) -> tuple[S
 
 
 def describe_loss(scores: Scores) -> str:
-    """Return a sentence if the new policy loses more hit@5 than its interval, otherwise ""."""
+    """Return a sentence if the new policy significantly loses hit@5, or "" otherwise."""
     row = scores.frame.row(
         by_predicate=(pl.col("policy") == NEW) & (pl.col("metric") == _BEFORE_INSTALL[0]),
         named=True,
@@ -305,7 +305,7 @@ def describe_loss(scores: Scores) -> str:
 
 
 def note_on_feedback(lab: Any, slot: str) -> str:
-    """Return the mean feedback under the active policy of a slot, for a lab without questions."""
+    """Return a note on mean feedback under a slot's active policy, without any question."""
     own = lab.policies.attribution(slot).frame.filter(pl.col("rate").is_not_null()).tail(1)
     live = lab.policies.history(slot)["version"][-1]
     if not own.height or own["version"][0] != live:
@@ -330,7 +330,7 @@ def score(
     limit: int | None = None,
     executor: Workers = None,
 ) -> Scores:
-    """Score policies on a lab's questions, by default on all; see ``Lab.score``."""
+    """Score policies on the lab's questions or other questions; see ``Lab.score``."""
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     depth = max((_parse_metric(name)[1] for name in names), default=0)
     if not names:
@@ -356,7 +356,7 @@ def score(
 
 
 def sample_questions(rows: list[dict[str, Any]], limit: int | None) -> list[dict[str, Any]]:
-    """Return a random sample of at most ``limit`` questions, in order, always the same one."""
+    """Return at most ``limit`` questions from a random sample with a fixed seed."""
     if limit is None or len(rows) <= limit:
         return rows
     chosen = np.random.default_rng(_SEED).choice(len(rows), limit, replace=False)
@@ -371,7 +371,7 @@ def build_scores(
     pack: str,
     total: int,
 ) -> Scores:
-    """Measure the rankings of each policy, the first of which is the active pack."""
+    """Return the scores of each policy's rankings; the first policy is the active pack."""
     # Every ranking is judged once for all metrics, and each policy is compared with the active pack.
     measured = [_parse_metric(name) for name in metrics]
     depth = max(cut for _, cut in measured)
@@ -425,7 +425,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 def _score_row(values: Floats, base: Floats, clusters: list[str]) -> dict[str, Any]:
-    """Return the mean of a metric and of its difference to the active pack, with intervals."""
+    """Return a metric's mean and mean difference from the active pack, with intervals."""
     row: dict[str, Any] = {"value": float(values.mean())}
     if interval := cluster_interval(values, clusters):
         row |= {"low": max(interval.low, 0.0), "high": min(interval.high, 1.0)}
@@ -437,12 +437,12 @@ def _score_row(values: Floats, base: Floats, clusters: list[str]) -> dict[str, A
 
 
 def _count_changes(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> dict[str, int]:
-    """Count the questions that are answered only after, or only before."""
+    """Return the number of questions gained and lost by a change."""
     return {"gained": int((after & ~before).sum()), "lost": int((before & ~after).sum())}
 
 
 def _parse_metric(name: str) -> tuple[str, int]:
-    """Return the metric of ``memlab.science.evaluation`` and the number of ranks."""
+    """Return the base metric and the rank cutoff of a metric name such as "hit@5"."""
     match = _METRIC.match(name) if isinstance(name, str) else None
     kind = match and _ALIASES.get(match[1], match[1])
     cut = int(match[2] or _CUT) if match else 0
@@ -452,7 +452,7 @@ def _parse_metric(name: str) -> tuple[str, int]:
 
 
 def recall_question(lab: Any, pack: Pack, row: Mapping[str, Any], depth: int, now: int) -> Hits:
-    """Return what a pack shows for a question, without logging."""
+    """Return the results of a pack for a question, without logging the recall."""
     hits: Hits = lab.recall(
         row["query"],
         limit=depth,
@@ -472,7 +472,7 @@ _Settings = tuple[Pack, list[dict[str, Any]], int, int]
 def _rank_in_copy(
     open_copy: Callable[[], Any], settings: _Settings, policy: Pack | pl.Expr, _: Step
 ) -> list[Sequence[int]]:
-    """Rank the questions under a policy in a worker, which opens a copy of the lab."""
+    """Return a policy's rankings, computed in a worker on a copy of the lab."""
     with open_copy() as lab:
         return _rank_questions(lab, settings, policy)
 
@@ -486,7 +486,7 @@ def _rank_questions(lab: Any, settings: _Settings, policy: Pack | pl.Expr) -> li
 def _rank(
     lab: Any, active: Pack, policy: Pack | pl.Expr, row: Mapping[str, Any], depth: int, now: int
 ) -> Sequence[int]:
-    """Return the ids that a pack or an expression ranks highest for a question, best first."""
+    """Return the ids that a pack or an expression ranks highest for a question."""
     if isinstance(policy, Pack):
         return recall_question(lab, policy, row, depth, now).ids
     return _order_by(policy, recall_question(lab, active, row, depth, now).slate, lab.memories)[
@@ -495,7 +495,7 @@ def _rank(
 
 
 def _order_by(expression: pl.Expr, slate: Slate, memories: pl.DataFrame) -> list[int]:
-    """Return the candidates of a recall with a finite value of an expression, highest first."""
+    """Return the ids of a recall's candidates in descending order of an expression."""
     columns = memories.with_columns(memory_id=pl.col("id").cast(pl.Int64))
     frame = slate.frame.join(columns, on="memory_id", how="left", suffix="_of_memory")
     for column in expression.meta.root_names():
@@ -517,7 +517,7 @@ def _order_by(expression: pl.Expr, slate: Slate, memories: pl.DataFrame) -> list
 def _best_ranks(
     rankings: Sequence[Sequence[int]], evidence: Sequence[Collection[int]]
 ) -> list[int | None]:
-    """Return the best rank of a wanted memory for each question."""
+    """Return each question's best rank of a wanted memory, or None."""
     return [
         next((rank for rank, id in enumerate(ranking, 1) if id in wanted), None)
         for ranking, wanted in zip(rankings, evidence, strict=True)
@@ -525,7 +525,7 @@ def _best_ranks(
 
 
 def _name_term(term: Any) -> str:
-    """Return the label of a term, or its expression with the descriptions of its features."""
+    """Return the label of a term, or its expression and feature descriptions."""
     if term.label:
         return str(term.label)
     docs = [FEATURES[name].doc.split(": ")[0].split(". ")[0] for name in term.features]
@@ -543,7 +543,7 @@ _VISIBLE = 0.0005
 def explain_change(
     lab: Any, question: int, before: Pack, after: Pack, *, viewer: str | None = None
 ) -> list[str]:
-    """Return sentences on why a question's best wanted memory has another rank under a pack."""
+    """Return sentences that explain why a pack changes the rank of a question's memory."""
     rows = {row["question"]: row for row in read_asked(lab.questions, None)}
     if question not in rows:
         raise UnknownName("question", question, list(map(str, rows)))
@@ -610,7 +610,7 @@ def explain_change(
 
 
 def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack | pl.Expr]:
-    """Return the pack, or the expression, of each policy by its unique name."""
+    """Return each policy's pack or expression, by unique name."""
     packs: dict[str, Pack | pl.Expr] = {}
     for label, spec in list_policies(policies):
         name, pack = _read_policy(lab, active, spec)
@@ -629,7 +629,7 @@ def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack | pl
 
 
 def _read_policy(lab: Any, active: Pack, spec: Any) -> tuple[str, Pack | pl.Expr]:
-    """Return the name of a policy, and the active pack with it or the pack that it names."""
+    """Return the name of a policy, and a pack that contains it or a Polars expression."""
     if isinstance(spec, pl.Expr):
         return clip(str(spec)), spec
     read = read_policy(spec)

@@ -153,7 +153,7 @@ def speech_act(sentence: str) -> Act:
 
 
 def subject_person(sentence: str) -> Person | None:
-    """Return the grammatical person of a sentence, from its first pronoun or noun.
+    """Return the grammatical person of a sentence, taken from its first pronoun or noun.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def _read_sentence(text: str, start: int, stop: int) -> Sentence:
 
 
 def _without_vocative(sentence: str) -> str:
-    """Return a sentence without the name of the listener.
+    """Return a sentence without the name by which it addresses the listener.
 
     "Wow Jon, same here" becomes "Wow, same here".
     """
@@ -231,7 +231,7 @@ def _without_vocative(sentence: str) -> str:
 
 
 def _without_openers(words: list[str]) -> list[str]:
-    """Return the words of a sentence without interjections at its start."""
+    """Return the words of a sentence without interjections at the start."""
     position = 0
     while position < min(len(words), _MOST_OPENERS) and words[position] in vocabulary(
         "acts", "openers"
@@ -243,7 +243,7 @@ def _without_openers(words: list[str]) -> list[str]:
 # Built once, because the union of the tables is looked up for every sentence.
 @cache
 def _setting_words() -> frozenset[str]:
-    """Return words that begin an adverbial phrase before the subject, such as "when"."""
+    """Return the words that begin an adverbial phrase before the subject, such as "when"."""
     return vocabulary("extraction", "settings", "openers") | {
         "last",
         "this",
@@ -307,7 +307,7 @@ def _is_reaction(low: str, body: str, count: int) -> bool:
 
 
 def _tells_event(low: str) -> bool:
-    """Return whether a reaction goes on with an event: "Thanks, I moved last week"."""
+    """Return whether a reaction also reports an event, as in "Thanks, I moved last week"."""
     return holds(low, phrases("utterance", "events")) or holds(low, phrases("utterance", "times"))
 
 
@@ -375,7 +375,7 @@ class Completed:
 
 
 def last_question(text: str) -> str | None:
-    """Return the question at the end of a message, or None if there is none.
+    """Return the question at the end of a message, or None without one.
 
     Parameters
     ----------
@@ -403,7 +403,7 @@ def last_question(text: str) -> str | None:
 
 
 def complete_answer(question: str, answer: str) -> Completed | None:
-    """Combine an answer and its question into a statement, or None if impossible.
+    """Return the statement that an answer and its question make together, or None.
 
     Parameters
     ----------
@@ -460,7 +460,7 @@ _OWN_STATEMENT = frozenset(
 
 
 def _measure_opening(answer: str) -> int:
-    """Return the characters of interjections before an answer, as in "Haha, honestly"."""
+    """Return the number of characters of interjections before an answer."""
     cut = 0
     for token in tokenize(answer):
         if token.low not in table("answers", "interjections") and _CRY.fullmatch(token.low) is None:
@@ -488,7 +488,7 @@ def _first_sentence(text: str) -> tuple[int, int] | None:
 
 
 def _question_words(question: str) -> list[str]:
-    """Return the words of a question from its question word on, contractions expanded."""
+    """Return the words from the question word on, with contractions expanded."""
     low = question.lower().replace("\u2019", "'")
     for short, whole in (
         ("what's", "what is"),
@@ -521,7 +521,7 @@ def _complete_yes(
     stop: int,
     question: str,
 ) -> Completed | None:
-    """Turn an answer that begins with "yes" and its question into a statement.
+    """Return the statement that a question and an answer beginning with "yes" make.
 
     Words after the yes may complete it: "Do you have any pets?" "Yes, a dog".
     """
@@ -551,7 +551,7 @@ def _complete_yes(
 
 
 def _restore_capitals(words: Sequence[str], question: str) -> str:
-    """Return words of a question with the capitals that they have in the question."""
+    """Return words of a question, capitalised as in the question."""
     tokens = (question[token.start : token.stop] for token in tokenize(question))
     written = {word.lower(): word for word in tokens if word[0].isupper()}
     return " ".join(written.get(word, word) for word in words)
@@ -560,7 +560,7 @@ def _restore_capitals(words: Sequence[str], question: str) -> str:
 def _complete_wh_question(
     question_words: Sequence[str], answer: str, start: int, stop: int, question: str
 ) -> Completed | None:
-    """Turn a question with "what" or the like into an opening and append the answer."""
+    """Return the statement that a question with "what" or "who" and its answer make."""
     begins = _statement_opening(list(question_words))
     if begins is None:
         return None
@@ -595,7 +595,7 @@ _PREPOSITIONS = frozenset(("in", "at", "on", "for", "from", "with", "near"))
 
 
 def _statement_opening(words: list[str]) -> str | None:
-    """Return how the answer to a question begins, such as "My name is", or None."""
+    """Return the opening of a question's answer, such as "My name is", or None."""
     low = " ".join(words)
     for phrase, begins in lexicon()["answers"]["openings"].items():
         if low == phrase or low.startswith(phrase + " "):
@@ -616,19 +616,19 @@ def _statement_opening(words: list[str]) -> str | None:
 
 
 def _to_first_person(word: str) -> str:
-    """Return a word with second-person pronouns replaced by the first person."""
+    """Return the first-person form of a second-person pronoun, or the word itself."""
     return {"your": "my", "you": "me", "yourself": "myself", "yours": "mine"}.get(word, word)
 
 
 # Built once. Otherwise the phrases would be padded for every answer.
 @cache
 def _yes_phrases() -> tuple[str, ...]:
-    """Return the phrases that answer a question with yes."""
+    """Return the phrases that answer a question in the affirmative."""
     return phrases("answers", "yes")
 
 
 # Built once, because it is looked up for every answer.
 @cache
 def _no_words() -> frozenset[str]:
-    """Return the words that answer a question with no."""
+    """Return the words that answer a question in the negative."""
     return frozenset(lexicon()["answers"]["no"])

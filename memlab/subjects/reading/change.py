@@ -214,7 +214,7 @@ _Remainder = tuple[str, tuple[str, ...], int]
 # Built once, from 1,195 phrases with alternatives.
 @cache
 def _index_phrases() -> tuple[dict[str, list[_Remainder]], dict[str, dict[str, list[_Remainder]]]]:
-    """Return all phrases by their first words.
+    """Return two indexes of the phrases of change, by one first word and by two.
 
     The first mapping has the phrases of one word, and those with a gap after the first word. The
     second has the other phrases by their first two words.
@@ -234,7 +234,7 @@ def _index_phrases() -> tuple[dict[str, list[_Remainder]], dict[str, dict[str, l
 
 
 def _matches_rest(words: Sequence[str], position: int, rest: tuple[str, ...]) -> bool:
-    """Return whether the later words of a phrase follow at an index.
+    """Return whether the words at an index match the rest of a phrase.
 
     A gap in the phrase matches one to three words.
     """
@@ -291,7 +291,7 @@ class PlacedValue:
 
     @property
     def unit(self) -> str:
-        """The stem of a count's unit; "" for other kinds of value."""
+        """The stem of a count's unit, or "" for another kind of value."""
         return self.kind[6:] if self.kind.startswith("count:") else ""
 
 
@@ -341,13 +341,13 @@ class Telling:
 
     @cached_property
     def clause_signs(self) -> list[Mapping[str, int]]:
-        """The number of phrases of change by kind, for each clause that has any."""
+        """The number of phrases of change by kind, for each clause that contains any."""
         counts = (signs_of_change(words_of(clause)) for clause in _CLAUSE.split(self.text))
         return [signs for signs in counts if signs]
 
     @cached_property
     def signs(self) -> Counter[str]:
-        """The number of signs of change of each kind in all clauses."""
+        """The number of phrases of change in all clauses, by kind."""
         counts: Counter[str] = Counter()
         for signs in self.clause_signs:
             counts.update(signs)
@@ -355,7 +355,7 @@ class Telling:
 
     @cached_property
     def plain_sign(self) -> float:
-        """The strongest sign of change in a clause without a retraction, at most 3."""
+        """The strength of change in the clause without retraction that shows it most, at most 3."""
         plain = (
             _change_strength(signs) for signs in self.clause_signs if _TAKEN_BACK.isdisjoint(signs)
         )
@@ -363,7 +363,7 @@ class Telling:
 
     @cached_property
     def as_later(self) -> dict[str, float]:
-        """The features of the text if it is the later text of a pair."""
+        """The features of the text when it is the later text of a pair."""
         signs, all_words = self.signs, words_of(self.full_text)
         all_signs = signs if all_words == self.words else signs_of_change(all_words)
         retracted = sum(min(signs.get(kind, 0), 2) for kind in _TAKEN_BACK)
@@ -384,17 +384,17 @@ class Telling:
 
     @cached_property
     def odds_as_later(self) -> float:
-        """The text's contribution to the log odds if it is the later text of a pair."""
+        """The contribution to the log odds when this is the later text of a pair."""
         return _weighted_sum(self.as_later)
 
     @cached_property
     def odds_as_earlier(self) -> float:
-        """The text's contribution to the log odds if it is the earlier text of a pair."""
+        """The contribution to the log odds when this is the earlier text of a pair."""
         return _weighted_sum(self.as_earlier)
 
     @cached_property
     def as_earlier(self) -> dict[str, float]:
-        """The features of the text if it is the earlier text of a pair."""
+        """The features of the text when it is the earlier text of a pair."""
         states = vocabulary("changes", "states")
         return {
             "earlier denies": _has_denial(self.words),
@@ -404,21 +404,21 @@ class Telling:
 
 
 def _change_strength(signs: Mapping[str, int]) -> float:
-    """Return how strongly the phrases of a clause or text indicate a change."""
+    """Return the strength with which phrases in a clause or text indicate a change."""
     return sum(min(signs.get(kind, 0), 2) for kind in _CHANGE) + 0.5 * min(
         signs.get("lasting", 0), 2
     )
 
 
 def _has_denial(words: list[str]) -> float:
-    """Return 1.0 if any of the words is a denial, else 0.0."""
+    """Return 1.0 if any word is a denial, otherwise 0.0."""
     return float(not vocabulary("changes", "denials").isdisjoint(words))
 
 
 # Built once, because the union of the tables is looked up for every word.
 @cache
 def _light_words() -> frozenset[str]:
-    """Return common words that two unrelated texts may share."""
+    """Return the common words that unrelated texts may share."""
     return vocabulary("changes", "light", "common", "denials") | vocabulary("negation", "fillers")
 
 
@@ -448,7 +448,7 @@ def _pair_features(later: Telling, earlier: Telling) -> dict[str, float]:
 
 
 def differing(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, PlacedValue]]:
-    """Yield the pairs of values of one kind in which two texts differ.
+    """Yield pairs of values of one kind in which two texts differ, the earlier value first.
 
     Each pair is an earlier and a later value. Neither value occurs in the other text.
     """
@@ -465,7 +465,7 @@ def differing(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, P
 
 
 def moves_a_value(later: Telling, earlier: Telling) -> bool:
-    """Return whether the later text changes a value of a topic that both texts share.
+    """Return whether the later text moves a value of a topic that both texts share.
 
     >>> moves_a_value(Telling("The sprint deadline moved to May 5", ""), Telling("The sprint deadline is May 1", ""))
     True
@@ -486,7 +486,7 @@ def moves_a_value(later: Telling, earlier: Telling) -> bool:
 
 
 def _named_counts(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, PlacedValue]]:
-    """Yield pairs of counts in which the later count comes after its unit.
+    """Yield pairs of counts in which the later count follows its unit.
 
     An example is "the number of cards went up to 10".
     """
@@ -498,18 +498,18 @@ def _named_counts(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValu
 
 
 def _is_countable(unit: str) -> bool:
-    """Return whether a unit is a thing rather than a span of time."""
+    """Return whether a unit is a thing, which can be counted, rather than a time span."""
     return bool(unit) and unit not in _stem_table("no-units") and unit not in _stem_table("spans")
 
 
 def _target_values(later: Telling) -> set[str]:
-    """Return values whose kind also has a value after "from", as in "from A to B"."""
+    """Return the values to which a change leads, as B in "from A to B"."""
     kinds = {value.kind for value in later.around if value.left}
     return {value.value for value in later.around if value.kind in kinds}
 
 
 def _is_moved_value(earlier: PlacedValue, later: PlacedValue) -> bool:
-    """Return whether words of change connect two values of one thing."""
+    """Return whether a later text moves an earlier value of the same thing."""
     shared = earlier.strong & later.strong
     if later.kind in ("date", "time", "day"):
         new = "new" in later.moves and not _stem_table("dated").isdisjoint(shared)
@@ -532,19 +532,19 @@ def _is_moved_value(earlier: PlacedValue, later: PlacedValue) -> bool:
 # Built once for each table.
 @cache
 def _stem_table(name: str) -> frozenset[str]:
-    """Return the stems of a table of words by name."""
+    """Return the stems of the words in the list of this name."""
     return frozenset(stem(word) for word in vocabulary("linking", name))
 
 
 # Built once, because it is looked up for every word around a value.
 @cache
 def _context_words() -> frozenset[str]:
-    """Return words around values that do not identify the values."""
+    """Return the words around values that do not identify the values."""
     return vocabulary("linking", "moves", "moves-when", "beside-values")
 
 
 def features(later: Telling, earlier: Telling, ruled: float) -> dict[str, float]:
-    """Return all features of two texts by name; `ruled` is the certainty of the rules."""
+    """Return all features of a pair of texts; `ruled` is the certainty of the rules."""
     return {
         **later.as_later,
         **earlier.as_earlier,
@@ -554,7 +554,7 @@ def features(later: Telling, earlier: Telling, ruled: float) -> dict[str, float]
 
 
 def score(later: Telling, earlier: Telling, ruled: float) -> float | None:
-    """Return the log odds of a change, or None if the texts share no content word.
+    """Return the log odds of a change, or None for texts without a common content word.
 
     The odds are on the scale of the sample that the model was fitted on.
     """
@@ -566,12 +566,12 @@ def score(later: Telling, earlier: Telling, ruled: float) -> float | None:
 
 
 def noticed(odds: float) -> bool:
-    """Return whether these log odds of a change are high enough to report the change."""
+    """Return whether the log odds of a change are high enough to report the change."""
     return bool(odds >= _model()["flag"])
 
 
 def certain(odds: float) -> float:
-    """Return the measured precision of the model at these log odds or higher odds.
+    """Return the precision of the change model measured at these or higher log odds.
 
     It was measured on real messages, in which changes are rare.
     """
@@ -585,7 +585,7 @@ def rules() -> dict[str, float]:
 
 
 def _weighted_sum(values: Mapping[str, float]) -> float:
-    """Return the weighted sum of features: their contribution to the log odds."""
+    """Return the weighted sum of features, which is their contribution to the log odds."""
     weights = _model()["weights"]
     return float(sum(weights.get(name, 0.0) * value for name, value in values.items()))
 
@@ -593,7 +593,7 @@ def _weighted_sum(values: Mapping[str, float]) -> float:
 # Read from the file once per process.
 @cache
 def _model() -> dict[str, Any]:
-    """Return the fitted weights and thresholds of the model, read once per process."""
+    """Return the fitted weights and thresholds of the change model."""
     model: dict[str, Any] = json.loads(
         Path(__file__).with_name("certainty.json").read_text(encoding="utf-8")
     )

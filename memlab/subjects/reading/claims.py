@@ -133,11 +133,11 @@ class Statement:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """The stems of the content words, in the order of the text."""
+        """The stems of the content words in the order of the text."""
         return tuple(stem for stem in map(stem, self.words) if stem in self.content)
 
     def same_order(self, other: Statement) -> bool:
-        """Return whether the texts have different stems, or equal stems in the same order.
+        """Return False if two texts have equal stems in different orders.
 
         "A owes B" and "B owes A" have equal stems in different orders.
         """
@@ -145,25 +145,25 @@ class Statement:
 
     @cached_property
     def changes(self) -> bool:
-        """Whether the text says that something changed."""
+        """Whether the text reports that something changed."""
         text = padded(self.words)
         for phrase in _negation_phrases("no-changes"):
             text = text.replace(phrase, " ")
         return any(phrase in text for phrase in _negation_phrases("changes"))
 
     def denies(self, other: Statement) -> bool:
-        """Return whether this text denies a word that the other text affirms."""
+        """Return whether this text denies a word that another text affirms."""
         return (
             self.short and other.short and not self.denied.isdisjoint(other.content - other.denied)
         )
 
     def overlap(self, other: Statement) -> float:
-        """Return the Jaccard index of the content stems of two texts; 0 if both are empty."""
+        """Return the Jaccard index of two texts' content stems, or 0 if both have none."""
         either = len(self.content | other.content)
         return len(self.content & other.content) / either if either else 0.0
 
     def updates(self, old: Statement) -> bool:
-        """Return whether this text reports a change and differs from the older text."""
+        """Return whether this text reports a change and differs from an older text."""
         return self.short and old.short and self.changes and self.content != old.content
 
 
@@ -204,7 +204,7 @@ def difference(old: str, new: str) -> str:
 
 
 def both(old: str, new: str) -> str:
-    """Combine two texts into one.
+    """Return one text that has the words of two texts.
 
     The result is the text that contains all words of the other. Otherwise it is both texts, the
     older first.
@@ -219,7 +219,7 @@ def both(old: str, new: str) -> str:
 
 
 def _content_words(text: str) -> list[str]:
-    """Return the words of a text, without punctuation and words of change."""
+    """Return the words of a text without punctuation and without words of change."""
     words = [bare for bare in (word.strip(".,;:!?\"'()[]") for word in text.split()) if bare]
     content: list[str] = []
     position = 0
@@ -237,12 +237,12 @@ def _content_words(text: str) -> list[str]:
 
 
 def _is_change_opening(words: list[str]) -> bool:
-    """Return whether words are an opening that announces a change: "from now on"."""
+    """Return whether words announce a change, as "from now on" does."""
     return padded([word.lower() for word in words]) in _negation_phrases("change-openings")
 
 
 def _truncate(text: str) -> str:
-    """Cut a text to the maximum length of one side of a difference."""
+    """Return a text, cut to the maximum length of one side of a difference."""
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3].rstrip()}..."
 
 
@@ -281,7 +281,7 @@ _LIGHT = frozenset({"hav", "want", "need", "get", "b", "us", "do", "year", "now"
 
 
 def _claim_words(name: str) -> frozenset[str]:
-    """Return the word list with this name for denials and conflicts between texts."""
+    """Return the words of a list in the rules for denials and conflicts."""
     return vocabulary("conflicts", name)
 
 
@@ -299,7 +299,7 @@ def _stem(word: str) -> str:
 # Built once for each table.
 @cache
 def _class_numbers(name: str) -> dict[str, frozenset[int]]:
-    """Return for each stem the numbers of the word classes that contain it."""
+    """Return the numbers of the word classes that contain each stem."""
     numbers_by_stem: dict[str, set[int]] = {}
     for number, words in enumerate(lexicon()["conflicts"][name]):
         for word in words:
@@ -310,21 +310,21 @@ def _class_numbers(name: str) -> dict[str, frozenset[int]]:
 # Built once for each table.
 @cache
 def _stem_table(name: str) -> frozenset[str]:
-    """Return the word list with this name for denials and conflicts, as stems."""
+    """Return the stems of a list in the rules for denials and conflicts."""
     return frozenset(map(_stem, _claim_words(name)))
 
 
 # Built once for each table.
 @cache
 def _word_map(name: str) -> dict[str, str]:
-    """Return a table of the rules for claims that maps words to words."""
+    """Return a table of the rules for claims, with a word for each word."""
     return dict(lexicon()["conflicts"][name])
 
 
 # Built once for each table.
 @cache
 def _stem_sets(name: str) -> dict[str, frozenset[str]]:
-    """Return a table of the rules for claims that maps a stem to a set of stems."""
+    """Return a table of the rules for claims, with a set of stems for each stem."""
     return {
         _stem(key): frozenset(map(_stem, words))
         for key, words in lexicon()["conflicts"][name].items()
@@ -371,7 +371,7 @@ class Claim:
 # Cached, because each statement is compared with many others.
 @lru_cache(maxsize=4096)
 def claim(text: str) -> Claim | None:
-    """Parse a text into a claim, or None if the text is too long, too short or code.
+    """Return the claim that a text makes, or None if the text is too long, too short or code.
 
     >>> claim("The user's dog does not like cats").subject, claim("Never log tokens").denies
     (('user', "'s", 'dog'), True)
@@ -448,7 +448,7 @@ def claim(text: str) -> Claim | None:
 
 
 def _predicate(tokens: list[str]) -> tuple[int, int]:
-    """Return the number of tokens of the subject, and the index of the predicate.
+    """Return the subject's number of tokens and the predicate's index.
 
     A denial before the verb belongs to the predicate.
     """
@@ -511,7 +511,7 @@ def conflicts(new: Claim | None, old: Claim | None) -> bool:
 
 
 def updates(new: Claim | None, old: Claim | None) -> bool:
-    """Return whether the new claim says that the old claim is no longer true.
+    """Return whether a new claim says that an old claim no longer holds.
 
     >>> updates(claim("The user has moved to Seattle"), claim("The user lives in Boston"))
     True
@@ -539,7 +539,7 @@ def updates(new: Claim | None, old: Claim | None) -> bool:
 
 
 def _possession_stems(old: Claim) -> frozenset[str]:
-    """Return the stem of "has" as a set if the claim's verb is "have", else nothing."""
+    """Return the stem of "has" in a set if the claim's verb is "have", or an empty set."""
     return frozenset({"ha"}) if old.verb == "hav" else frozenset()
 
 
@@ -561,7 +561,7 @@ def _contains_denied(denying: Claim, other: Claim) -> bool:
 
 
 def _assigns_two_values(new: Claim, old: Claim) -> bool:
-    """Return whether two claims assign one property different values."""
+    """Return whether two claims give one property different values."""
     # Tests go from certain to uncertain signs: order, numbers, opposites, containment, alternatives, frames of one
     # value.
     gone, come = old.stems - new.stems, new.stems - old.stems
@@ -608,7 +608,7 @@ def _number_stems(claim: Claim) -> frozenset[str]:
 
 
 def _share_class(name: str, gone: frozenset[str], come: frozenset[str]) -> bool:
-    """Return whether a removed word and an added word belong to one word class."""
+    """Return whether a removed and an added word belong to one word class."""
     classes = _class_numbers(name)
     old_classes = frozenset().union(*(classes.get(word, frozenset()) for word in gone))
     new_classes = frozenset().union(*(classes.get(word, frozenset()) for word in come))

@@ -43,7 +43,7 @@ _EDGES = ".!?\u2026\"'*_~"
 
 
 def _table(name: str) -> Any:
-    """Return a table of the section "extraction" of the language tables, by name."""
+    """Return the table of this name from the extraction rules."""
     return table("extraction", name)
 
 
@@ -62,7 +62,7 @@ class Clause(NamedTuple):
 
 
 def contracted_words(text: str, start: int, stop: int) -> list[Token]:
-    """Return the words of a span of a text in lower case, with contractions expanded.
+    """Return the lower-case words in a span of a text, with contractions expanded.
 
     Both words of a contraction have the offsets of the contraction.
 
@@ -95,7 +95,7 @@ def contracted_words(text: str, start: int, stop: int) -> list[Token]:
 
 
 def asserted(text: str, wanted: Callable[[str], bool] | None = None) -> list[Clause]:
-    """Return the clauses that a message asserts, in order.
+    """Return the clauses that a message asserts, in their order.
 
     Code, quotations, questions, conditions, wishes, jokes and reported speech are left out.
 
@@ -150,13 +150,13 @@ def _text_order_pattern() -> re.Pattern[str]:
 
 
 def _works_on_a_text(text: str, start: int, stop: int) -> bool:
-    """Return whether an order is about a text, as in "Translate into German: ..."."""
+    """Return whether an order is to process a text, as in "Translate into German: ..."."""
     words = [word.low for word in contracted_words(text, start, min(stop, start + _NEAR))]
     return ":" in text[start:stop] or not _table("their-texts").isdisjoint(words[:_SOON])
 
 
 def _text_follows(sentence: str) -> bool:
-    """Return whether the text that an order is about follows the order in the message."""
+    """Return whether an order announces a text that follows it in the message."""
     low = padded(_split_low_words(sentence))
     return ":" in sentence or " following " in low or " below " in low
 
@@ -191,7 +191,7 @@ def _sentence_clauses(text: str, start: int, stop: int, number: int) -> list[Cla
 
 
 def _is_retracted(sentence: str, *, asks: bool) -> bool:
-    """Return whether a sentence ends with a tag question ("..., right?") or a joke."""
+    """Return whether a sentence ends with a tag question or a joke."""
     words = _split_low_words(sentence[-_NEAR:].rpartition(",")[2])
     ending = " ".join(words)
     if asks and "," in sentence and len(words) <= _LONGEST_TAG:
@@ -221,7 +221,7 @@ def _opening_phrases() -> tuple[str, ...]:
 
 
 def _begins_a_question(piece: str) -> bool:
-    """Return whether a padded clause begins like a question."""
+    """Return whether a clause, padded with spaces, begins like a question."""
     words = piece.split(None, 2)
     inverted = (
         len(words) > 1 and words[0] in _table("inverted-verbs") and words[1] in _table("subjects")
@@ -230,7 +230,7 @@ def _begins_a_question(piece: str) -> bool:
 
 
 def _find_unreal(sentence: str) -> int:
-    """Return where a hypothesis begins in a sentence, or the sentence's length."""
+    """Return the index at which a hypothesis begins, or the sentence's length."""
     lowered = sentence.lower().replace("\u2019", "'")
     if frozenset(_SEPARATE.findall(lowered)).isdisjoint(_unreal_first_words()):
         return len(sentence)
@@ -256,7 +256,7 @@ def _unreal_pattern() -> re.Pattern[str]:
 
 
 def _is_report(piece: str) -> bool:
-    """Return whether a clause reports words or thoughts of another person.
+    """Return whether a clause reports what another person said or thought.
 
     "I said" reports words of the speaker, so it does not count.
     """
@@ -277,7 +277,7 @@ def _is_report(piece: str) -> bool:
 def _split_clauses(
     text: str, start: int, stop: int, words: list[Token], number: int
 ) -> list[Clause]:
-    """Split a sentence into clauses, each with its words and the break before it.
+    """Return a sentence's clauses, each with its words and the break before it.
 
     A list stays in one clause: "Dutch, Greek and a little Welsh" is split only if a verb follows a
     break.
@@ -318,7 +318,7 @@ def _split_clauses(
 
 
 def _stands_alone(words: list[Token]) -> bool:
-    """Return whether a clause has its own subject or verb, or has no words."""
+    """Return whether a clause has a subject or verb of its own, or has no words."""
     adverbs, openers = _table("adverbs"), _table("openers")
     rest = [word.low for word in words[:6] if word.low not in adverbs and word.low not in openers]
     if rest and rest[0] in _table("clause-starts"):

@@ -123,7 +123,7 @@ class Reading:
 
     @cached_property
     def telling(self) -> Telling | None:
-        """The statements as input of the model of change, or None for a long document."""
+        """The statements as input of the change model, or None for a long document."""
         text = " . ".join(part.text for part in self.parts)
         return Telling(text, self.text) if text and text.count(" ") < MOST_WORDS else None
 
@@ -136,7 +136,7 @@ class Reading:
 # Cached, because each text is compared with many others.
 @lru_cache(maxsize=4096)
 def read_text(text: str) -> Reading:
-    """Split a text into its statements.
+    """Return the statements of a text and its sentences as a ``Reading``.
 
     >>> [part.text for part in read_text("Hi Ada! I moved to Oslo, have you been there?").parts]
     ['I moved to Oslo']
@@ -265,7 +265,7 @@ NOTHING = Verdict()
 
 
 def compare(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: bool) -> Verdict:
-    """Compare a text with an earlier text.
+    """Return the verdict on a text and an earlier text: repetition, change or conflict.
 
     `same_speaker` is whether one person said both. `user_speaks` is whether a missing speaker is
     the user, so that "I" is the user. If the speakers differ, only statements about a named third
@@ -284,7 +284,7 @@ def compare(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: bool
 
 
 def _asserts(reading: Reading) -> bool:
-    """Return whether a short text asks, wishes and supposes nothing."""
+    """Return whether a short text contains no question, wish or condition."""
     words = words_of(reading.text)
     return (
         len(words) < MOST_WORDS
@@ -294,7 +294,7 @@ def _asserts(reading: Reading) -> bool:
 
 
 def _apply_odds(ruled: Verdict, odds: float | None) -> Verdict:
-    """Return the rules' verdict on two texts, or the change model's if more certain."""
+    """Return the rules' verdict on two texts, or the change model's if it is more certain."""
     if odds is None or not noticed(odds):
         return ruled
     likely = certain(odds)
@@ -306,7 +306,7 @@ def _apply_odds(ruled: Verdict, odds: float | None) -> Verdict:
 
 
 def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: bool) -> Verdict:
-    """Return the verdict of the rules, without the model of change."""
+    """Return the verdict of the rules alone, without the change model."""
     # Every pair of statements is compared. The most certain rule is named in the verdict.
     best = NOTHING
     short = new.single and old.single
@@ -343,7 +343,7 @@ def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: boo
 
 
 def repeats(new: Reading, old: Reading, *, same_speaker: bool) -> bool:
-    """Return whether one speaker's texts have the same words, or the same stems."""
+    """Return whether one speaker's texts have equal words or equal stems."""
     if not same_speaker:
         return False
     if new.text == old.text:
@@ -366,7 +366,7 @@ def _normalized_stems(text: str) -> tuple[str, ...]:
 
 
 def _names_third_person(part: Part) -> bool:
-    """Return whether a statement is about a named third person or thing."""
+    """Return whether a statement's subject is a third person or thing with a name."""
     return (
         part.person == "third"
         and any(word[0].isupper() for word in part.text.split()[:1])
@@ -376,7 +376,7 @@ def _names_third_person(part: Part) -> bool:
 
 
 def _merge_verdicts(first: Verdict, second: Verdict) -> Verdict:
-    """Return the union of two verdicts, with the rule that is more certain."""
+    """Return the union of two verdicts, with the rule of the more certain verdict."""
     top = first if first.certainty >= second.certainty else second
     return Verdict(
         first.updates or second.updates,
@@ -420,7 +420,7 @@ def _compare_parts(
 def _find_rule(
     new: Part, old: Part, short: bool, user_speaks: bool, documents: bool, overlap: float
 ) -> tuple[str | None, bool]:
-    """Return the first rule by which two statements exclude each other, or None.
+    """Return the first rule by which two statements conflict, and whether it is an update.
 
     The second value is whether the later statement says that the earlier statement is no longer
     true. `documents` is whether one of the texts is long. Values are not compared then, because a
@@ -440,7 +440,7 @@ def _find_rule(
 
 
 def _hold_at_different_times(new: Part, old: Part) -> bool:
-    """Return whether two statements are about different times, without a change.
+    """Return whether two statements refer to different times and neither reports a change.
 
     Examples of times are "in 2020" and "as a child".
     """
@@ -461,7 +461,7 @@ _WHERE = re.compile(
 
 
 def _hold_in_different_places(new: str, old: str) -> bool:
-    """Return whether two statements hold in different scopes.
+    """Return whether two statements apply to different things, such as Python and Makefiles.
 
     Tabs in Makefiles do not conflict with spaces in Python.
     """
@@ -514,7 +514,7 @@ _CHANGED = re.compile(
 
 
 def _normalize_user(claim: Claim | None, user_speaks: bool) -> Claim | None:
-    """Replace "I" as the subject of a claim by the user, if the speaker is the user."""
+    """Return a claim with the user as its subject if the speaking user says "I"."""
     if claim is None or not user_speaks or not claim.subject:
         return claim
     if claim.subject[:1] == ("i",):
@@ -558,7 +558,7 @@ def _find_slot_rule(
 
 
 def _slots_conflict(new: Slot, old: Slot, user_speaks: bool) -> bool:
-    """Return whether two slots give the same property of an owner different values."""
+    """Return whether two slots give one owner's property different values."""
     if new.name.startswith("instead:"):
         return _contains_name(new.name[8:], old.value) and old.name.split(":")[0] in (
             "tool",
@@ -584,12 +584,12 @@ def _slots_conflict(new: Slot, old: Slot, user_speaks: bool) -> bool:
 
 
 def _get_owner(holder: str, user_speaks: bool) -> str:
-    """Return the owner of a property; the first person may stand for the user."""
+    """Return the owner of a property, with "user" for "I" if the user speaks."""
     return "user" if user_speaks and holder == SPEAKER else holder
 
 
 def _contains_name(name: str, value: str) -> bool:
-    """Return whether a value equals a name or is one of its words."""
+    """Return whether a value equals a name or contains the name as a word."""
     return bool(value) and (value in name.split() or name == value)
 
 
@@ -601,7 +601,7 @@ def _diets() -> frozenset[frozenset[str]]:
 
 
 def _excludes_diet(new: str, old: str) -> bool:
-    """Return whether two diets exclude each other, or one denies the other."""
+    """Return whether two diets exclude each other or one denies the other."""
     mine, theirs = new.removeprefix("not "), old.removeprefix("not ")
     if (new != mine) != (old != theirs):
         return mine == theirs
@@ -647,7 +647,7 @@ def _find_value_rule(new: Part, old: Part, short: bool) -> tuple[str, bool] | No
 def _comparable(
     kind: str, others: dict[str, frozenset[str]], content: frozenset[str]
 ) -> list[frozenset[str]]:
-    """Return the other text's sets of values that can be compared with a given kind.
+    """Return the sets of values in another text that are comparable with a kind of value.
 
     A count without a unit is compared with counts of units that the new text names, and with counts
     without a unit.
@@ -664,7 +664,7 @@ def _comparable(
 
 
 def _context_stems(part: Part) -> frozenset[str]:
-    """Return the stems of a statement, without its values and words of change."""
+    """Return the stems in a statement, except those of values and of words of change."""
     left_out = table("linking", "moves") | {"user", "information", "update"}
     return frozenset(
         word
@@ -676,7 +676,7 @@ def _context_stems(part: Part) -> frozenset[str]:
 # Built once, because it is looked up for every stem of a statement.
 @cache
 def _months() -> frozenset[str]:
-    """Return the names and stems of months and days, and "am" and "pm"."""
+    """Return the names and stems of months and days, with "am" and "pm"."""
     return (
         frozenset(stem(word) for word in vocabulary("negation", "calendar"))
         | vocabulary("negation", "calendar")

@@ -66,7 +66,7 @@ _PERSONS = frozenset(("user", "team"))
 # Cached, because each text is compared with many others.
 @lru_cache(maxsize=4096)
 def _denied_values(text: str) -> tuple[str, ...]:
-    """Return the values that a text says are over."""
+    """Return the values that a text declares over, as in "no longer stable"."""
     matches = [match for pattern in (*_DENIED, _NOT) for match in pattern.finditer(text)]
     return tuple(
         dict.fromkeys(
@@ -83,7 +83,7 @@ def _denied_values(text: str) -> tuple[str, ...]:
 
 
 def reports_change(text: str) -> bool:
-    """Return whether a text may correct an earlier text: a sign of change, or a value that is over.
+    """Return whether a text reports a change, and so may correct an earlier text.
 
     >>> reports_change("The branch is main now"), reports_change("The branch is main")
     (True, False)
@@ -94,7 +94,7 @@ def reports_change(text: str) -> bool:
 
 
 def corrects(new: str, old: str) -> bool:
-    """Return whether a text that reports a change may be about the subject of an earlier text.
+    """Return whether a text and an earlier text share a subject other than a person.
 
     Both name a common thing other than a person: the user, a team.
 
@@ -105,7 +105,7 @@ def corrects(new: str, old: str) -> bool:
 
 
 def denies_value(new: str, old: str) -> bool:
-    """Return whether a later text says that a value of an earlier text is over.
+    """Return whether a later text declares a value of an earlier text over.
 
     Both must be about the same subject: they share another word, or two and half of the earlier
     text's words if the value is a plain word.
@@ -138,7 +138,7 @@ def denies_value(new: str, old: str) -> bool:
 
 
 def moves_or_sets(new: str, old: str) -> bool:
-    """Return whether a text gives a named thing another place, or a setting another value.
+    """Return whether a text reports a new place of a thing or a new value of a setting.
 
     >>> moves_or_sets("load_env moved to app/env.py", "Variables are read by load_env in app/util.py")
     True
@@ -159,7 +159,7 @@ def moves_or_sets(new: str, old: str) -> bool:
 
 
 def ends_what_stays(new: str, old: str) -> bool:
-    """Return whether a text ends what an earlier text says will stay.
+    """Return whether a text ends a thing that an earlier text declared permanent.
 
     >>> ends_what_stays("1.0 drops the proxy option", "The proxy option stays")
     True
@@ -172,7 +172,7 @@ def ends_what_stays(new: str, old: str) -> bool:
 
 
 def ends_value(new: str, old: str) -> bool:
-    """Return whether a text says that a value of an earlier text is over, moved or set again.
+    """Return whether a text declares a value of an earlier text over, moved or replaced.
 
     >>> ends_value("Forget `make docs`", "Use `make docs` to build")
     True
@@ -181,7 +181,7 @@ def ends_value(new: str, old: str) -> bool:
 
 
 def spares_rule(new: str, old: str) -> bool:
-    """Return whether a text is about another act than an earlier standing rule.
+    """Return whether a text concerns another act than an earlier standing rule.
 
     >>> spares_rule("The branch is main now, no longer stable.", "Never force-push to main.")
     True

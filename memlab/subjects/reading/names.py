@@ -97,7 +97,7 @@ def _blank_non_prose_line(line: str) -> str:
 
 
 def _is_title(line: str) -> bool:
-    """Return whether a line is a title: most of its long words are capitalised.
+    """Return whether a line is a title, in which most long words are capitalised.
 
     The first word is ignored, and at least ``_TITLE_WORDS`` other long words are required.
     """
@@ -126,12 +126,12 @@ def _begins_with_verb(text: str) -> bool:
 
 
 def _blank_match(match: re.Match[str]) -> str:
-    """Return as many spaces as a match has characters."""
+    """Return a run of spaces with the length of a match."""
     return " " * len(match[0])
 
 
 def proper_names(text: str) -> list[str]:
-    """Return the distinct names that a text mentions, in order.
+    """Return the distinct names that a text mentions, in order of mention.
 
     The first word of a sentence counts only if it is also capitalised elsewhere in the text, or if
     a capitalised word or a verb in the third person follows. Days, months, pronouns and openers of
@@ -264,7 +264,7 @@ def _end_of_run(text: str, words: list[Token], position: int, no_names: frozense
 
 
 def _joining_length(text: str, words: list[Token], position: int) -> int:
-    """Return the number of small words that join two capitalised words; 0 if none do.
+    """Return the number of small words that join two capitalised words, or 0.
 
     Examples are "of", "of the", and "to the" before an ordinary word.
     """
@@ -313,7 +313,7 @@ _SEASONS = frozenset(("spring", "summer", "fall", "autumn", "winter", "morning",
 
 
 def _precedes_name(word: Token) -> bool:
-    """Return whether a capitalised word only precedes a name, such as "Dear"."""
+    """Return whether a capitalised word only introduces a name, as "Dear" does."""
     if word.low in vocabulary("extraction", "past-tenses"):
         return True
     regular = (
@@ -372,7 +372,7 @@ def _has_sentence_capital(word: Token) -> bool:
 
 
 def _continues_name(text: str, before: Token, word: Token) -> bool:
-    """Return whether a capitalised word continues the name before it."""
+    """Return whether a capitalised word continues the name that precedes it."""
     between = text[before.stop : word.start]
     ends = text[before.start : before.stop].endswith((",", "!", "?"))
     if text[before.start : before.stop].endswith(("'s", "\u2019s")):
@@ -387,7 +387,7 @@ def _continues_name(text: str, before: Token, word: Token) -> bool:
 
 
 def _is_common_phrase(text: str, name: str, words: list[Token], after: int) -> bool:
-    """Return whether a run of capitalised words is a common phrase and no name.
+    """Return whether a run of capitalised words is a common phrase rather than a name.
 
     Examples are acronyms of a trade, headings, and "European" before "brands".
     """
@@ -424,7 +424,7 @@ def _is_common_phrase(text: str, name: str, words: list[Token], after: int) -> b
 
 
 def _is_short_name(name: str, words: list[Token], after: int) -> bool:
-    """Return whether two or three capital letters are a name.
+    """Return whether a word of two or three capital letters is a name.
 
     Known places and organisations are names, and so are capitals after words such as "at" or
     "from".
@@ -440,7 +440,7 @@ _SHORTEST_CRY = 4
 
 
 def _is_field(parts: list[str]) -> bool:
-    """Return whether words are a field of study or a post: "Human Development"."""
+    """Return whether words name a field of study or a post, such as "Human Development"."""
     fields = vocabulary("names", "fields")
     last = parts[-1] in fields or parts[-1].removesuffix("s") in fields
     return len(parts) > 1 and last and all(map(_is_ordinary, parts))
@@ -501,7 +501,7 @@ _LONGEST_ACRONYM = 5
 
 
 def _verb_follows(words: list[Token], position: int) -> bool:
-    """Return whether a third-person verb is at an index, as in "Sarah works"."""
+    """Return whether the word at an index is a third-person verb, as in "Sarah works"."""
     if position >= len(words):
         return False
     return _is_third_person_verb(words[position].low)
@@ -519,6 +519,6 @@ def _is_capital(text: str, word: Token) -> bool:
 
 
 def _bare(word: Token) -> str:
-    """Return a word without possessive ending, and a weekday in the singular."""
+    """Return a word without its possessive ending, with a weekday in the singular."""
     bare = word.low.removesuffix("'s")
     return bare[:-1] if bare.endswith("days") else bare

@@ -31,7 +31,7 @@ _LOOK_BACK = 12
 
 
 def sentences(text: str) -> list[str]:
-    """Split a text at dots, question marks, exclamation marks and line breaks.
+    """Return the sentences of a text, split at sentence marks and line breaks.
 
     This is fast but approximate: the dot of an abbreviation ends a sentence, too.
     ``sentence_spans`` recognises abbreviations.
@@ -116,7 +116,7 @@ def clauses(text: str) -> list[str]:
 # Compiled once from the table of conjunctions.
 @cache
 def _clause_break_pattern() -> re.Pattern[str]:
-    """Return the pattern of punctuation and conjunctions between clauses."""
+    """Return a pattern for the punctuation and conjunctions between clauses."""
     return re.compile(
         rf"[,;:()\n\u2014]|[.!?](?:\s|$)|\b(?:{'|'.join(lexicon()['text']['conjunctions'])})\b"
     )
@@ -184,7 +184,7 @@ def code_lines(text: str) -> list[tuple[int, int]]:
 
 
 def without_quotations(text: str) -> str:
-    """Return a message with its code, quotations and error output blanked.
+    """Return a message in which code, quotations and error output are blank.
 
     The blanks keep all offsets valid.
 
@@ -211,7 +211,7 @@ def without_quotations(text: str) -> str:
 
 
 def _blank_spans(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
-    """Yield the pieces of a text, with the given spans replaced by spaces."""
+    """Yield the pieces of a text in which spaces replace the spans."""
     end = 0
     for start, stop in spans:
         yield text[end:start]
@@ -236,12 +236,12 @@ _END_OF_SENTENCE_OR_LINE = re.compile(
 
 
 def count_tokens(text: str) -> int:
-    """Estimate how many tokens a text has for a language model."""
+    """Return the estimated number of tokens that a text has for a language model."""
     return -(-len(text.encode()) // BYTES_A_TOKEN)
 
 
 def sentences_and_lines(text: str) -> list[str]:
-    r"""Split a text into sentences and lines that contain a letter or digit.
+    r"""Return the sentences and lines of a text that contain a letter or digit.
 
     >>> sentences_and_lines("It rained. We stayed in!  ---\nThe end")
     ['It rained.', 'We stayed in!', 'The end']
@@ -254,7 +254,7 @@ def sentences_and_lines(text: str) -> list[str]:
 
 
 def shorten(text: str, budget: int) -> str:
-    """Cut a text to at most ``budget`` tokens, at a word boundary, with an ellipsis.
+    """Return a text cut to at most ``budget`` tokens at a word boundary.
 
     >>> shorten("one two three four five", 4)
     'one two three\u2026'
@@ -321,7 +321,7 @@ def is_plain_word(word: str) -> bool:
 # Read from the file once per process.
 @cache
 def _plain_words() -> frozenset[str]:
-    """Return the base forms of ordinary words, read once per process."""
+    """Return the base forms of ordinary words, which are read once per process."""
     return frozenset(
         (Path(__file__).parent / "plain_words.txt").read_text(encoding="utf-8").split()
     )

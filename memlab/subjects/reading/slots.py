@@ -179,7 +179,7 @@ _NOT = re.compile(
 # Built once from the table of states.
 @cache
 def _state_pairs() -> dict[str, int]:
-    """Return for each state the number of its group of opposite states."""
+    """Return the number of each state's group of opposite states."""
     pairs: dict[str, int] = {}
     for number, words in enumerate(lexicon()["linking"]["states"]):
         for word in words:
@@ -220,7 +220,7 @@ _USES = re.compile(
 
 
 def _tool_class_slots(text: str) -> list[Slot]:
-    """Return a slot for each known tool in a text, such as a package manager."""
+    """Return a slot for the class of each known tool in a text, such as package managers."""
     slots: list[Slot] = []
     for match in _USES.finditer(text):
         words = match["value"].lower().rstrip(".,;").split()
@@ -241,7 +241,7 @@ def _tool_class_slots(text: str) -> list[Slot]:
 # Compiled once. It rejects most texts before the frames are tried.
 @cache
 def _trigger_pattern() -> re.Pattern[str]:
-    """Return the pattern of words of which every slot pattern needs at least one.
+    """Return a pattern of trigger words; every match of a slot pattern contains one.
 
     A text without a match fills no slot.
     """
@@ -355,7 +355,7 @@ def _get_tool_class(value: str) -> str | None:
 
 
 def _read_holder(who: str | None, before: str) -> str:
-    """Return whose property a text states: the speaker, the user, or a name.
+    """Return the owner of a stated property: the speaker, the user or a name.
 
     The holder is the speaker, the user, a name, or a relative; "" if it is unclear.
     """
@@ -389,7 +389,7 @@ def _read_holder(who: str | None, before: str) -> str:
 
 
 def _strip_value(value: str) -> str:
-    """Return a value in lower case, without articles, punctuation and trailing words."""
+    """Return a value in lower case without articles, punctuation and trailing words."""
     words = [word.strip(".,;:!?\"'()") for word in value.lower().split()]
     while words and words[0] in ("the", "a", "an", "my", "our", "their", "his", "her"):
         words = words[1:]
@@ -401,7 +401,7 @@ def _strip_value(value: str) -> str:
 
 
 def _topic_noun(phrase: str, name: str) -> str:
-    """Return the noun or phrase that identifies a slot's topic, without plural "s"."""
+    """Return the noun or phrase that identifies a slot's topic, without a plural "s"."""
     words = [
         word
         for word in phrase.lower().replace("colour", "color").split()

@@ -50,12 +50,12 @@ _NOBODY = frozenset(["user", "team"])
 
 
 def describing() -> ModuleType:
-    """Return this module as the kernel's provider of tags and summaries."""
+    """Return this module, which provides the kernel with tags and summaries."""
     return sys.modules[__name__]
 
 
 def tags_of(text: str, files: Sequence[str], entities: Sequence[str | None] = ()) -> list[str]:
-    """Return at most six tags from a text, its file paths and its entities.
+    """Return at most six tags, taken from a text, its file paths and its entities.
 
     >>> tags_of("The login fails", ["src/auth/handler.rs"])
     ['rust', 'auth']
@@ -72,7 +72,7 @@ def tags_of(text: str, files: Sequence[str], entities: Sequence[str | None] = ()
 
 
 def summary_of(text: str) -> str:
-    """Summarize a text in its own words, in at most 35 tokens.
+    """Return a summary of a text in its own words, with at most 35 tokens.
 
     >>> summary_of("The cache is stale after a deploy.")
     'The cache is stale after a deploy.'
@@ -101,7 +101,7 @@ def summary_of(text: str) -> str:
 
 
 def _path_tags(path: str) -> list[str]:
-    """Return a file's language and the name of its innermost specific folder as tags."""
+    """Return two tags of a file: its language and its innermost specific folder."""
     *folders, name = [
         part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")
     ] or [""]
@@ -117,7 +117,7 @@ def _path_tags(path: str) -> list[str]:
 
 
 def _to_tag(name: str) -> str:
-    """Return a name as a tag in lower case with hyphens; "" if it is too long."""
+    """Return a name as a tag in lower case with hyphens, or "" if it is too long."""
     tag = _NOT_OF_A_TAG.sub("-", name.casefold()).strip("-.")
     return tag if len(tag) <= _LONGEST_TAG else ""
 
@@ -174,7 +174,7 @@ def emotional_weight(text: str) -> float | None:
 
 
 def _read_intensity(before: str) -> float:
-    """Return the factor by which the words before an emotional word change its weight."""
+    """Return the factor by which preceding words change an emotional word's weight."""
     if any(before.endswith(phrase) for phrase in phrases("feelings", "weaker")):
         return _WEAKER
     return (
@@ -187,7 +187,7 @@ def _read_intensity(before: str) -> float:
 # Built once from the table of feelings.
 @cache
 def _feeling_weights() -> dict[str, float]:
-    """Return the weight of each emotional word."""
+    """Return the weight of each word that expresses emotion."""
     return {
         word: float(weight)
         for weight, words in lexicon()["feelings"]["weights"].items()
@@ -201,14 +201,14 @@ def _feeling_weights() -> dict[str, float]:
 # Read from the file once per process.
 @cache
 def _code_base_tables() -> dict[str, Any]:
-    """Return the tables of ``code_bases.toml``, read once per process."""
+    """Return the tables of ``code_bases.toml``, which is read once per process."""
     return tomllib.loads(Path(__file__).with_name("code_bases.toml").read_text(encoding="utf-8"))
 
 
 # Built once for each list, because it is looked up for every file of a code base.
 @cache
 def code_words(name: str) -> frozenset[str]:
-    """Return a word list about code bases by name.
+    """Return the words of a list about code bases.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def _short_forms() -> dict[str, str]:
 
 
 def stem_code_word(word: str) -> str:
-    """Return the stem of a word of code, or its usual abbreviation.
+    """Return the stem of a word in code, or the word's usual abbreviation.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def name_stems(name: str) -> list[str]:
 
 
 def file_subject(name: str) -> str:
-    """Return the subject in a file name; "" if the name only names a layer.
+    """Return the subject in a file name, or "" if it only names a code layer.
 
     Parameters
     ----------
@@ -291,14 +291,14 @@ def file_subject(name: str) -> str:
 # Built once from the table of languages.
 @cache
 def _language_by_ending() -> dict[str, str]:
-    """Return the programming language of each file extension."""
+    """Return the programming language for each file extension."""
     return {
         end: name for name, ends in _code_base_tables()["languages"].items() for end in ends.split()
     }
 
 
 def file_language(path: str) -> str | None:
-    """Return the programming language of a file by its extension, or None if unknown.
+    """Return the programming language of a file's extension, or None if unknown.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ def utterance(text: str, role: str = "user", *, answers_question: bool = False) 
 
 
 def kind_of(reasons: tuple[str, ...]) -> str | None:
-    """Return the kind of a memory made from an utterance with these reasons, or None."""
+    """Return the kind of memory that an utterance with these reasons makes, or None."""
     return next((kind for name, kind in _KINDS.items() if name in reasons), None)
 
 
@@ -135,7 +135,7 @@ def provenance_of(role: str, reasons: tuple[str, ...]) -> str:
 
 
 def _stated_before(question: str) -> list[str]:
-    """Return the statements before a question in the same sentence, padded with spaces.
+    """Return the statements that precede a question in its sentence, padded with spaces.
 
     "I am a nurse, how ...?" has such a statement. A condition states nothing.
     """
@@ -146,7 +146,7 @@ def _stated_before(question: str) -> list[str]:
 
 
 def _is_first_person(low: str) -> bool:
-    """Return whether a padded sentence has a pronoun of the first person."""
+    """Return whether a padded sentence contains a first-person pronoun."""
     own = vocabulary("first-person", "pronouns")
     return any(word.split("'")[0] in own for word in low.split())
 
@@ -157,7 +157,7 @@ def _is_question(sentence: str, low: str) -> bool:
 
 
 def _tells_identity(low: str) -> bool:
-    """Return whether a padded sentence says who the speaker is."""
+    """Return whether a padded sentence states who the speaker is."""
     if holds(low, _phrases("identity")):
         return True
     for start in _phrases("i-am"):
@@ -203,7 +203,7 @@ def corrects(low: str, *, answers_question: bool = False) -> bool:
 
 
 def _is_greeting(low: str) -> bool:
-    """Return whether a text is a greeting, with at most two other words ("Hi Ada")."""
+    """Return whether a text is a greeting with at most two other words, as "Hi Ada" is."""
     greeted = False
     while (greeting := first_of(low, phrases("greetings", "anywhere", "of-messages"))) is not None:
         greeted, low = True, low[len(greeting) - 1 :]
@@ -211,7 +211,7 @@ def _is_greeting(low: str) -> bool:
 
 
 def _is_command(low: str) -> bool:
-    """Return whether a sentence begins with an order, after polite phrases if any."""
+    """Return whether a sentence begins with an order, perhaps after polite words."""
     for _ in range(_MOST_POLITE):
         polite = first_of(low, _phrases("polite"))
         if polite is None:

@@ -65,7 +65,7 @@ class Wording:
 
     @cached_property
     def gone(self) -> frozenset[str]:
-        """Content words of the old text that the new text lacks, in lower case."""
+        """The content words of the old text that the new text lacks, in lower case."""
         new_words = {word.low for word in self._new}
         return frozenset(
             word.low for word in self._old if word.low not in new_words and word.low not in _PLAIN
@@ -87,7 +87,7 @@ class Wording:
         return self.gone.intersection(word.low for word in _split_words(text)) | unspaced
 
     def corrected(self, text: str) -> str:
-        """Return `text` with each corrected phrase of the old text replaced."""
+        """Return `text` with old phrases replaced by their new wording."""
         for phrase, correction in self.corrections:
             text = phrase.sub(correction.replace("\\", r"\\"), text)
         return text
@@ -102,7 +102,7 @@ class Wording:
 
     @cached_property
     def corrections(self) -> list[tuple[re.Pattern[str], str]]:
-        """Patterns of phrases of the old text with their corrections, the longest first."""
+        """Patterns of replaced phrases, each with its new wording, from longest to shortest."""
         # Replaced phrases of equal length are also aligned word by word, because texts repeat single words.
         old, new = self._old, self._new
         if not self.gone or max(len(old), len(new)) > _LONGEST:
@@ -122,7 +122,7 @@ class Wording:
         return [(_compile_phrase(phrase), correction) for phrase, correction in ordered]
 
     def corrected_path(self, path: str) -> str | None:
-        """Return `path` as the new text writes it, or None if only the old text names it."""
+        """Return `path` in the new text's spelling, or None if only the old text names it."""
         if path not in self.old or path in self.new:
             return path
         before, after = set(_PATH.findall(self.old)), set(_PATH.findall(self.new))
@@ -132,24 +132,24 @@ class Wording:
     def _correct(
         self, by_phrase: dict[tuple[str, ...], str], old: list[_Word], new: list[_Word]
     ) -> None:
-        """Map an old phrase to its new wording, if the edit removed one of its words."""
+        """Record the new wording of an old phrase if the edit removed one of its words."""
         phrase = tuple(word.low for word in old)
         if self.gone.intersection(phrase):
             by_phrase.setdefault(phrase, self.new[new[0].start : new[-1].stop])
 
     @cached_property
     def _old(self) -> list[_Word]:
-        """The words of the old text."""
+        """The words of the old text, with their positions."""
         return _split_words(self.old)
 
     @cached_property
     def _new(self) -> list[_Word]:
-        """The words of the new text."""
+        """The words of the new text, with their positions."""
         return _split_words(self.new)
 
 
 def _split_words(text: str) -> list[_Word]:
-    """Return the words of a text with their positions."""
+    """Return the words of a text, with their positions."""
     return [
         _Word(_fold_word(match.group()), match.start(), match.end())
         for match in _TOKEN.finditer(text)
@@ -168,7 +168,7 @@ def _contains_name(text: str, name: str) -> bool:
 
 
 def _compile_phrase(words: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that matches words in sequence, with anything between them."""
+    """Return a pattern that matches words in sequence, with any characters between them."""
     joined = r"[\W_]+".join(re.escape(word).replace("'", "['\u2019]") for word in words)
     return re.compile(rf"(?<![^\W_]){joined}(?![^\W_])", re.IGNORECASE)
 
@@ -209,7 +209,7 @@ class Fact(Protocol):
 def rederive(
     before: Mapping[str, Any], old: str, new: str, edited: Mapping[str, Any], pack: Pack
 ) -> Rederived:
-    """Derive the fields of a memory again after its text changed to `new`.
+    """Derive the fields of a memory again after a change of its text to `new`.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def rederive(
 
 
 def retell(before: Mapping[str, Any], edited: Mapping[str, Any], text: str) -> str | None:
-    """Return the sentence of a fact with edited values.
+    """Return a fact's sentence with edited values, or None if the text is not the fact's.
 
     Return None if ``text`` was not made from the fact's fields.
     """
@@ -282,7 +282,7 @@ class _Work:
         self.notes: list[str] = []
 
     def rebuild(self, name: str, value: Any, note: str = "") -> None:
-        """Set a derived field, and add the change to the notes."""
+        """Set a derived field, and note the old and new value."""
         before = self.after.get(name)
         self.after[name] = value
         self.rebuilt.append(name)
@@ -300,7 +300,7 @@ class _Work:
 
 
 def _rederive_fact(work: _Work, before: Mapping[str, Any]) -> None:
-    """Read subject, predicate and value again, unless the edit sets them."""
+    """Derive subject, predicate and value from the new text, unless the edit sets them."""
     # A sentence of the same form is the most reliable reading, then a single fact that rules find.
     old_fact = _fact_values(before)
     if work.given.intersection(FACT):
@@ -332,7 +332,7 @@ def _rederive_fact(work: _Work, before: Mapping[str, Any]) -> None:
 
 
 def _clear_other_value(work: _Work, before: Mapping[str, Any]) -> None:
-    """Drop a fact's object if the edit sets a value, or its value for an object."""
+    """Drop a fact's object after an edit of its value, or its value after one of its object."""
     for column, other_column in (("value", "object"), ("object", "value")):
         if (
             work.after.get(column) is not None
@@ -347,13 +347,13 @@ def _clear_other_value(work: _Work, before: Mapping[str, Any]) -> None:
 
 
 def _replace_value(work: _Work, column: str, value: str, other: str) -> None:
-    """Rebuild the value of a fact if it changed."""
+    """Set a column of a fact to another value if the value differs."""
     if other != value:
         work.rebuild(column, other)
 
 
 def _restate_fact(work: _Work, fact: Fact, old_fact: tuple[str, str, str], column: str) -> None:
-    """Rebuild the parts of a fact that the new text states differently."""
+    """Set those parts of a fact that the new text states differently."""
     subject, predicate, value = old_fact
     if fact.subject.casefold() != subject.casefold():
         work.rebuild("subject", fact.subject)
@@ -374,7 +374,7 @@ def _restate_fact(work: _Work, fact: Fact, old_fact: tuple[str, str, str], colum
 
 
 def _read_same_form(words: Wording, old_fact: tuple[str, str, str]) -> str | None:
-    """Return the value of a new sentence that differs from the old sentence only in its value.
+    """Return the new value if two sentences differ only in the value, otherwise None.
 
     Return None if the sentences differ elsewhere.
     """
@@ -400,7 +400,7 @@ def _is_value(text: str) -> bool:
 
 
 def _read_single_fact(text: str, subject: str, predicate: str) -> Fact | None:
-    """Return the one fact that a text states about a subject; None if it is ambiguous.
+    """Return the one fact that a text states about a subject, or None if it is ambiguous.
 
     If there are several, those with the same predicate are preferred.
     """
@@ -427,12 +427,12 @@ def _read_single_fact(text: str, subject: str, predicate: str) -> Fact | None:
 
 
 def _is_new_denial(words: Wording) -> bool:
-    """Return whether the new text adds a denial or a change."""
+    """Return whether the new text has a word of denial or change that the old text lacks."""
     return bool(_change_words().intersection(words_of(words.new)).difference(words_of(words.old)))
 
 
 def _change_words() -> frozenset[str]:
-    """Return the words of denial and change."""
+    """Return the words that express a denial or a change."""
     return vocabulary("conflicts", "denying", "changing") | {"longer", "anymore"}
 
 
@@ -445,7 +445,7 @@ def _is_about(words: Wording, subject: str) -> bool:
 
 
 def _fact_values(fields: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """Return a fact's subject, predicate and object or value, or None if no fact."""
+    """Return a fact's subject, predicate and object or value, or None for other memories."""
     subject, predicate = fields.get("subject"), fields.get("predicate")
     value = fields.get("object") or fields.get("value")
     return (
@@ -456,7 +456,7 @@ def _fact_values(fields: Mapping[str, Any]) -> tuple[str, str, str] | None:
 
 
 def _subject_forms(subject: str) -> tuple[str, ...]:
-    """Return the forms of a subject in a sentence."""
+    """Return the forms in which a sentence may name a subject."""
     return subject, f"The {subject}"
 
 
@@ -464,7 +464,7 @@ def _subject_forms(subject: str) -> tuple[str, ...]:
 
 
 def _correct_names(work: _Work, names: Iterable[str]) -> None:
-    """Correct the named fields where they quote words that an edit replaced."""
+    """Correct fields that quote words which an edit replaced."""
     for name in names:
         value = work.after.get(name)
         if value is None or name in work.given or not work.words.quotes(value):
@@ -477,7 +477,7 @@ def _correct_names(work: _Work, names: Iterable[str]) -> None:
 
 
 def _correct_texts(work: _Work) -> None:
-    """Correct or drop text fields of a memory that quote words that an edit replaced.
+    """Correct or drop text fields that quote words which an edit replaced.
 
     The other texts are the context, the reason and operations.
     """
@@ -507,13 +507,13 @@ def _correct_texts(work: _Work) -> None:
 
 
 def _note_repeated(name: str, quoted: Iterable[str]) -> str:
-    """Return the note for a field that was dropped."""
+    """Return the note about a field that was dropped because of outdated words."""
     listing = ", ".join(sorted(quoted)[:3])
     return f"{name}: dropped, because it repeats words that the new text lacks ({listing}). Give {name}= to keep it."
 
 
 def _correct_files(work: _Work) -> None:
-    """Correct paths that the new text writes differently."""
+    """Correct file paths that the new text writes differently."""
     paths = work.after.get("files")
     if not paths or "files" in work.given:
         return
@@ -537,7 +537,7 @@ def _correct_files(work: _Work) -> None:
 
 
 def _rederive_tags(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
-    """Infer tags from the edited text; drop the old text's tags, keep manual ones."""
+    """Infer tags from the new text, drop those of the old text, and keep manual tags."""
     if "tags" in work.given or work.after.get("kind") == "turn":
         return
     mode, words = str(pack.settings["infer-tags"]), work.words
@@ -568,7 +568,7 @@ def _rederive_tags(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
 
 
 def _infer_tags(text: str, fields: Mapping[str, Any], mode: str) -> list[str]:
-    """Return the tags of a text and its fields, by the pack's setting."""
+    """Return the tags of a text and its fields under the pack's setting ``infer-tags``."""
     if mode == "off":
         return []
     entities = (fields.get("subject"), fields.get("object")) if mode == "all" else ()
@@ -584,7 +584,7 @@ def _is_outdated_tag(words: Wording, tag: str, inferred: tuple[list[str], list[s
 
 
 def _rederive_summary(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
-    """Rewrite a summary that a rule writes, or drop any other summary."""
+    """Write the summary again if a rule wrote it, or drop it."""
     words, old_summary = work.words, before.get("summary")
     steps = work.after.get("steps")
     if "summary" in work.given or (
@@ -622,7 +622,7 @@ def _rederive_feeling(work: _Work, before: Mapping[str, Any]) -> None:
 
 
 def _freeze_value(value: Any) -> Any:
-    """Return lists as tuples, for comparison."""
+    """Return a list as a tuple, and any other value unchanged, for comparison."""
     return tuple(value) if isinstance(value, list | tuple) else value
 
 

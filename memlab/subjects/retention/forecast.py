@@ -117,7 +117,7 @@ class Forecast(Displayed):
         )
 
     def _display(self) -> object:
-        """Return the figure and the table of transitions."""
+        """Return the figure and the table of changes for a notebook."""
         return _render_forecast(self)
 
 
@@ -131,7 +131,7 @@ def _draw_figure(future: Forecast, axes: Sequence[Axes] | None = None) -> Figure
     rows = -(-len(panels) // columns)
 
     def draw(panel_axes: Sequence[Axes]) -> None:
-        """Draw the panels and the legend."""
+        """Draw the panels of a forecast and their legend."""
         for position, panel in enumerate(panel_axes):
             _draw_panel(panel, future, lines, packs[position], is_single)
             panel.set_title(f"Memory {memories[0]}" if is_single else panels[position], pad=8)
@@ -216,7 +216,7 @@ def _draw_panel(axes: Axes, future: Forecast, lines: list[str], pack: str, is_si
 def _annotate_changes(
     axes: Axes, days: Floats, retention: Floats, words: list[str], colour: str
 ) -> None:
-    """Annotate each dot with the new statuses and labels of its instant."""
+    """Write the new statuses and labels next to each dot of a drawn line."""
     for x in np.unique(days):
         same_day = np.flatnonzero(days == x)
         label = axes.annotate(
@@ -231,25 +231,25 @@ def _annotate_changes(
 
 
 def _extend_runs(inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Extend each run of true values by one instant, so that drawn lines meet."""
+    """Return a mask with each run of true values extended by one instant."""
     extended = inside.copy()
     extended[1:] |= inside[:-1]
     return extended
 
 
 def _days(at: pl.Series, future: Forecast) -> Floats:
-    """Return the days since the beginning of a forecast."""
+    """Return the number of days since the beginning of a forecast."""
     start = pl.Series([future.at]).cast(pl.Datetime("us", "UTC")).to_physical()[0]
     return np.asarray((at.to_physical() - start).to_numpy() / 1e6 / _DAY)
 
 
 def _legend_label(name: str) -> str:
-    """Return a name as a legend label; matplotlib omits labels that begin with "_"."""
+    """Return a name as a legend label that matplotlib does not omit."""
     return f" {name}" if name.startswith("_") else name
 
 
 def _render_forecast(future: Forecast) -> object:
-    """Return the figure and the table of transitions for a notebook."""
+    """Return the figure and the table of changes for a notebook."""
     with warnings.catch_warnings():
         # the font of the page has glyphs that matplotlib's default font lacks
         warnings.filterwarnings(
@@ -295,7 +295,7 @@ def compute_forecast(
     *,
     points: int = 100,
 ) -> Forecast:
-    """Forecast ascending `rows` under each pack at `points` instants.
+    """Forecast `rows`, which ascend, under each pack at `points` instants.
 
     Both `now` and `until` are included. Nothing is changed. Upkeep is assumed to follow at once:
     status and label are the results of ``promote``, ``forget`` and ``label`` at each instant for
@@ -337,7 +337,7 @@ def compute_forecast(
 
 
 def _distinct_names(packs: Sequence[Pack]) -> list[str]:
-    """Return the names of packs, with hashes where two share a name."""
+    """Return the names of packs, with part of the hash if two packs share a name."""
     names = [pack.name for pack in packs]
     return [
         f"{pack.name} [{pack.hash[:6]}]" if names.count(pack.name) > 1 else pack.name
@@ -357,11 +357,11 @@ class _Values:
     label: NDArray[np.int64]
 
     def at(self, positions: NDArray[Any]) -> _Values:
-        """Return the status and label codes of the memories at `positions`."""
+        """Return the statuses and labels of the memories at `positions`."""
         return _Values(self.rows[positions], self.status[positions], self.label[positions])
 
     def where(self, mask: NDArray[np.bool_], other: _Values) -> _Values:
-        """Return these values where `mask` is true, else those of `other`."""
+        """Return these values where `mask` is true, and those of `other` elsewhere."""
         return _Values(
             self.rows,
             np.where(mask, self.status, other.status),
@@ -370,7 +370,7 @@ class _Values:
 
     @classmethod
     def joined(cls, parts: Sequence[_Values]) -> _Values:
-        """Return the concatenation of several parts."""
+        """Return several sets of values as one."""
         return cls(
             np.concatenate([part.rows for part in parts]),
             np.concatenate([part.status for part in parts]),
@@ -393,7 +393,7 @@ class _Step:
 
     @classmethod
     def joined(cls, steps: Sequence[_Step]) -> _Step:
-        """Return the concatenation of several steps."""
+        """Return several sets of steps as one."""
         return cls(
             _Values.joined([step.old for step in steps]),
             _Values.joined([step.new for step in steps]),
@@ -410,13 +410,13 @@ class _Walk:
         self.words: list[str] = []
 
     def begun(self, rows: Rows) -> _Values:
-        """Return the initial statuses and labels of rows from the state."""
+        """Return the present statuses and labels of memories, from the state."""
         labels = self.state.names["label"]
         self.words = list(labels.vocabulary)
         return _Values(rows, read_statuses(self.state, rows), labels.codes[rows].astype(np.int64))
 
     def on(self, values: _Values, now: Micros | Instants) -> _Values:
-        """Return statuses and labels at `now`, a single instant or one per memory."""
+        """Return the statuses and labels at `now`, which is one instant or one per memory."""
         in_recall = np.flatnonzero(_IN_RECALL[values.status])
         if not len(in_recall):
             return values
@@ -439,7 +439,7 @@ class _Walk:
 def _walk_pack(
     state: State, pack: Pack, name: str, rows: Rows, instants: Sequence[Micros]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the forecast frame and the transitions under one pack."""
+    """Return the forecast and the changes of status and label under one pack."""
     walk, count = _Walk(state, pack), len(rows)
     values, before = walk.begun(rows), instants[0] - 1
     numbers: list[tuple[NDArray[Any], NDArray[Any], _Values]] = []
@@ -522,7 +522,7 @@ _MOVED: dict[str, Any] = {
 
 
 def _locate_transitions(walk: _Walk, steps: Sequence[_Step]) -> list[_Step]:
-    """Find by bisection when memories change status or label within time steps.
+    """Find the instants at which statuses or labels change within time steps.
 
     All memories are bisected at once.
     """

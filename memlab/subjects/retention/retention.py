@@ -52,7 +52,7 @@ class Pace:
         self.wall, self.steady = wall, steady
 
     def left(self, seconds: float, wall: float, steady: float) -> float:
-        """Return the seconds until the next pass; 0 or less if it is due."""
+        """Return the seconds until the next pass, at most 0 if the pass is due."""
         return seconds - max(wall - self.wall, steady - self.steady)
 
 
@@ -96,7 +96,7 @@ class Schedule(Background, Displayed):
 
     @property
     def last(self) -> Upkeep | None:
-        """The result of the last successful pass; None before the first."""
+        """The result of the last successful pass, or None before the first pass."""
         return self._last
 
     @property
@@ -109,12 +109,12 @@ class Schedule(Background, Displayed):
 
     @property
     def error(self) -> MemlabError | None:
-        """The error of the last pass, None if it succeeded."""
+        """The error of the last pass, or None if the pass succeeded."""
         return self._error
 
     @property
     def passes(self) -> int:
-        """The number of passes, including failed ones."""
+        """The number of passes, including failed passes."""
         return self._passes
 
     def __repr__(self) -> str:
@@ -133,7 +133,7 @@ class Schedule(Background, Displayed):
         return title, self._last, rest[-1] if self._error is not None else None
 
     def _step(self) -> float:
-        """Make a pass if one is due; return the seconds until the next check.
+        """Make a pass if it is due; return the seconds until the next check.
 
         ``every`` is read at each check, because another pack may change it.
         """
@@ -151,7 +151,7 @@ class Schedule(Background, Displayed):
         )
 
     def _pass(self) -> None:
-        """Make one pass, and keep its result or its error."""
+        """Make one pass of upkeep, and keep its result or its error."""
         try:
             result = run_upkeep(
                 self._store, self._store.clock(), is_stopped=lambda: self._worker.stopping
@@ -184,7 +184,7 @@ class Scheduler:
         self._schedule: Schedule | None = None
 
     def start(self, every: timedelta | None, on_upkeep: OnUpkeep | None) -> Schedule:
-        """Start a schedule, and stop the former one."""
+        """Start a schedule, and stop the schedule that ran before."""
         if self._store.journal.read_only:
             raise ReadOnlyLab(
                 f"{self._store.where} was opened with read_only=True, and upkeep writes changes. "
@@ -200,7 +200,7 @@ class Scheduler:
             self._schedule.stop()
 
     def stop_soon(self) -> None:
-        """Stop the schedule without waiting, for finalizers."""
+        """Stop the schedule without waiting for its current block."""
         if self._schedule is not None:
             self._schedule.stop_soon()
 
@@ -221,31 +221,31 @@ class LabUpkeep:
 
     @property
     def consolidation(self) -> LabConsolidation:
-        """Summaries that replace many old memories: create and list them."""
+        """The accessor for summaries that replace many old memories."""
         consolidation: LabConsolidation = self._core.component("consolidation")
         return consolidation
 
     @property
     def review(self) -> LabReview:
-        """Doubtful, superseded and stale memories, origins of memories, and gaps."""
+        """The accessor for doubtful and stale memories, their origins, and gaps."""
         review: LabReview = self._core.component("review")
         return review
 
     @property
     def operations(self) -> LabOperations:
-        """Operations as S-expressions: run them, and list those that memories propose."""
+        """The accessor for operations, which are S-expressions that change a lab."""
         operations: LabOperations = self._core.component("operations")
         return operations
 
     @property
     def index(self) -> LabIndex:
-        """The index for nearest neighbours, and its quality."""
+        """The accessor for the nearest-neighbour index and its quality."""
         index: LabIndex = self._core.component("index")
         return index
 
     @checked
     def maintain(self, now: When | None = None, *, progress: bool = True) -> Upkeep:
-        """Apply decay and status changes as of `now`: statuses, labels and pruned edges.
+        """Apply decay as of `now`: change statuses and labels, and prune edges.
 
         Decay itself is not stored: the policy ``retention`` computes it from the elapsed time. A
         pass stores changes of status, changes of label and removed edges. The active pack's
@@ -295,7 +295,7 @@ class LabUpkeep:
         thin_days: Annotated[float, Within(0, 1e6)] | None = None,
         consent: bool = False,
     ) -> Thinning:
-        """Preview the effect of thinning the log of recalls, or thin it with `consent`.
+        """Preview the thinning of the log of recalls, or thin it with `consent`.
 
         Thinning removes whole segments of sealed slates. A thinned recall keeps its query, scores,
         ranks, propensities, results and feedback, and loses the features of its candidates.
@@ -336,7 +336,7 @@ class LabUpkeep:
         full_days: Annotated[float, Within(0, 1e6)] | None = None,
         thin_days: Annotated[float, Within(0, 1e6)] | None = None,
     ) -> dict[str, float]:
-        """Set and return the number of days for which the lab keeps its log.
+        """Set and return the numbers of days for which the lab keeps its log.
 
         Nothing is removed automatically: ``thin`` applies these limits to the log, and shows the
         consequences first.

@@ -89,7 +89,7 @@ def select_evaluated(state: State, rows: Ints, now: Micros) -> Ints:
 def evaluate_standing(
     state: State, pack: Pack, rows: Ints, now: Micros | Ints, *, status: Ints | None = None
 ) -> Standing:
-    """Return the status and label that the pack gives to ascending `rows`.
+    """Return the status and label that the pack gives to `rows`, which ascend.
 
     `now` is one instant, or one per row. The argument `status` replaces the status in the state.
     The policies ``promote`` and ``label`` are evaluated for recallable memories. The
@@ -113,7 +113,7 @@ def evaluate_standing(
 
 
 def find_transitions(state: State, pack: Pack, rows: Ints, now: Micros) -> Transitions:
-    """Return the transitions of ascending `rows` at `now`, without writing them.
+    """Return the changes of status and label at `now`, without writing them.
 
     Rows that upkeep does not evaluate never change. The change also sets the column ``changed``.
     """
@@ -153,13 +153,13 @@ def find_transitions(state: State, pack: Pack, rows: Ints, now: Micros) -> Trans
 
 
 def decode_words(codes: Ints, words: Sequence[str]) -> pl.Series:
-    """Return the words with the given codes, or null for the code -1."""
+    """Return the words with these codes, or null for the code -1."""
     table = pl.Series([*words, None], dtype=pl.String)
     return table.gather(np.where(codes < 0, len(words), codes))
 
 
 def _transition_rows(ids: Ints, what: str, before: pl.Series, after: pl.Series) -> pl.DataFrame:
-    """Return the frame of transitions of one column."""
+    """Return a frame with the changes in one column."""
     return pl.DataFrame(
         [
             pl.Series("id", ids, dtype=pl.Int64),
@@ -175,7 +175,7 @@ _SCHEMA = {"id": pl.Int64, "what": pl.String, "from": pl.String, "to": pl.String
 
 
 def _join_transitions(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Concatenate tables of status changes, sorted by memory id."""
+    """Return tables of changes as one table, sorted by memory id."""
     return pl.concat([pl.DataFrame(schema=_SCHEMA), *parts]).sort("id", maintain_order=True)
 
 
@@ -193,7 +193,7 @@ _DEGREES = ("source-degree", "target-degree")
 
 
 def can_prune(pack: Pack) -> bool:
-    """Return whether the policy can remove any edge.
+    """Return whether the policy ``prune`` can remove any edge.
 
     A policy without inputs is evaluated once instead of for every edge.
     """
@@ -202,12 +202,12 @@ def can_prune(pack: Pack) -> bool:
 
 
 def reads_degrees(pack: Pack) -> bool:
-    """Return whether removing an edge may affect edges at the same nodes."""
+    """Return whether ``prune`` reads degrees, so that a removal affects other edges."""
     return any(name in _DEGREES for name in pack.policies["prune"].inputs)
 
 
 def find_pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
-    """Return the live edges among `edges` that the policy removes at `now`.
+    """Return those live edges among `edges` that the policy ``prune`` removes at `now`.
 
     Edges to tags follow from the column ``tags`` and are never evaluated. Null keeps an edge.
     """
@@ -246,7 +246,7 @@ def find_pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
 
 
 def _visible_degree(state: State, edges: Ints, ends: Ints) -> Floats:
-    """Return the degrees of edge ends, counting edges that the edge's viewers see."""
+    """Return the degree of each edge end, as the viewers of the edge see it."""
     graph = state.edges
     degree = graph.degree(ends).astype(np.float64)
     if hidden_rows(state, EVERYONE) is None:
@@ -261,7 +261,7 @@ def _visible_degree(state: State, edges: Ints, ends: Ints) -> Floats:
 
 
 def _find_viewers(state: State, edges: Ints) -> Ints:
-    """Return the viewers of each edge: everyone, one creator by code, or nobody."""
+    """Return who sees each edge: everyone, one creator by code, or nobody."""
     visibility, creator = state.names["visibility"], state.names["creator"]
     private = visibility.codes == visibility.code("private")
     viewers = np.full(len(edges), _EVERYONES, dtype=np.int64)
@@ -278,7 +278,7 @@ def _find_viewers(state: State, edges: Ints) -> Ints:
 
 
 def edges_frame(state: State, edges: Ints) -> pl.DataFrame:
-    """Return edges as rows with the columns of ``lab.edges``."""
+    """Return edges as a frame with the columns of ``lab.edges``."""
     source, target = state.edges.ends(edges)
     kinds = np.array(NODE_KINDS, dtype=object)
     return pl.DataFrame(
@@ -301,7 +301,7 @@ def edges_frame(state: State, edges: Ints) -> pl.DataFrame:
 def _evaluate_prune(
     policy: Policy, inputs: dict[str, Callable[[], NDArray[Any]]]
 ) -> NDArray[np.bool_]:
-    """Return whether the policy removes each edge."""
+    """Return a mask of the edges that the policy ``prune`` removes."""
     columns = {name: inputs[name]() for name in policy.inputs or ("weight",)}
     values, nulls = policy.arrays(columns)
     return np.asarray(values if nulls is None else values & ~nulls, dtype=np.bool_)
@@ -367,7 +367,7 @@ class Upkeep(Displayed):
 
     @property
     def counts(self) -> pl.DataFrame:
-        """The number of memories per transition, the most frequent first.
+        """The number of memories per change of status or label, the most frequent first.
 
         Columns: what, from, to and memories.
         """
@@ -400,7 +400,7 @@ class Upkeep(Displayed):
         )
 
     def _display(self) -> object:
-        """Return the table of transitions."""
+        """Return the table of changes for a notebook."""
         title = f"Upkeep as of {self.at:%Y-%m-%d %H:%M} UTC, pack {self.pack}"
         notes = [] if self else ["nothing changed"]
         notes += [f"{self.pruned.height:,} edges pruned"] if self.pruned.height else []
@@ -422,7 +422,7 @@ class Upkeep(Displayed):
         )
 
     def _top_transitions(self) -> list[tuple[str, str | None, str, int]]:
-        """Return the most frequent transitions."""
+        """Return the most frequent changes of status and label."""
         return self.counts.head(_SHOWN).rows()
 
 
@@ -433,7 +433,7 @@ def run_upkeep(
     progress: bool = False,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Upkeep:
-    """Make one pass of upkeep as of `now`, one block of memories at a time.
+    """Make one pass of upkeep as of `now`, in blocks of memories.
 
     Each block is decided and written under the writer's lock. `is_stopped` is called between
     blocks. The blocks that a killed pass has written stay, and another pass continues.
@@ -471,7 +471,7 @@ def run_upkeep(
 
 
 def maintain_after_session(store: Store) -> None:
-    """Run a pass of upkeep if the pack's setting ``maintain-after-session`` is on."""
+    """Run a pass of upkeep if the pack sets ``maintain-after-session``."""
     with store.reading():
         is_enabled = bool(store.versions.pack.settings["maintain-after-session"])
     if is_enabled:
@@ -490,7 +490,7 @@ class _Pass:
         self.removed = [edges_frame(store.state, nothing)]
 
     def over_memories(self, count: int, step: Step) -> None:
-        """Evaluate all memories in blocks."""
+        """Evaluate all memories, one block after another."""
         for start in range(0, count, _BLOCK):
             if self._ended():
                 return
@@ -499,10 +499,10 @@ class _Pass:
             step(len(rows))
 
     def _memories(self, rows: Ints) -> None:
-        """Evaluate one block of memories and write their transitions."""
+        """Evaluate one block of memories, and write the changes of status and label."""
 
         def decide() -> tuple[Transitions, Change]:
-            """Return the transitions of the block."""
+            """Return the changes of status and label in the block."""
             result = find_transitions(self.store.state, self.store.versions.pack, rows, self.now)
             return result, result.change
 
@@ -511,7 +511,7 @@ class _Pass:
             self.frames.append(result.frame)
 
     def over_edges(self, count: int, step: Step) -> None:
-        """Prune edges, and re-evaluate neighbours of removed edges if degrees matter.
+        """Prune edges; evaluate the neighbours of removed edges again if degrees matter.
 
         The neighbours are evaluated again until no edge is removed.
         """
@@ -540,10 +540,10 @@ class _Pass:
             ends = _distinct(np.concatenate(end_parts))
 
     def _edges(self, edges: Ints, has_degrees: bool) -> Ints:
-        """Prune among `edges`; return the ends of removed edges if degrees matter."""
+        """Prune among `edges`; return the nodes to evaluate again if degrees matter."""
 
         def decide() -> tuple[tuple[pl.DataFrame, Ints], Change]:
-            """Return the removed edges with the nodes at their ends."""
+            """Return the removed edges, and the nodes at their ends."""
             state = self.store.state
             removed = find_pruned(state, self.store.versions.pack, edges, self.now)
             ends = (
@@ -558,7 +558,7 @@ class _Pass:
         return result[1]
 
     def _written(self, decide: Callable[[], tuple[Result, Change]]) -> Result | None:
-        """Write the change that `decide` returns, if there is one, and return its result.
+        """Write the change that `decide` makes, if any, and return the result of `decide`.
 
         The decision is first made without the writer's lock, which is taken only if there is a
         change. If the state changed in between, the decision is repeated.
@@ -584,7 +584,7 @@ class _Pass:
 
 
 def _distinct(numbers: Ints) -> Ints:
-    """Return each number once, ascending.
+    """Return the distinct numbers in ascending order.
 
     Sorting is ten times as fast as a set of millions.
     """

@@ -58,7 +58,7 @@ class QuarantinePlan:
     was: list[dict[str, Any]]
 
     def change(self, at: int) -> Change:
-        """Return the state change that the event of the quarantine contains."""
+        """Return the state change that a quarantine event contains."""
         ids = np.concatenate((self.rows, self.summaries, self.back)) + 1
         return Change(
             set=[*self.now, build_values(np.sort(ids).tolist(), changed=at)] if len(ids) else ()
@@ -66,7 +66,7 @@ class QuarantinePlan:
 
 
 def select_origin(state: State, **names: str | None) -> Rows:
-    """Return the rows with the given source, session and creator, ascending.
+    """Return the rows with this source, session and creator, ascending.
 
     Raises UnknownName for a name that no memory has.
     """
@@ -83,7 +83,7 @@ def select_origin(state: State, **names: str | None) -> Rows:
 
 
 def filter_written_since(events: Iterable[Event], rows: Rows, since: int) -> Rows:
-    """Return the rows that events wrote at `since` or later.
+    """Return the rows of memories that were written at `since` or later.
 
     Writers cannot choose that time.
     """
@@ -96,7 +96,7 @@ def filter_written_since(events: Iterable[Event], rows: Rows, since: int) -> Row
 
 
 def find_displaced(events: Callable[[], Iterable[Event]], ids: Iterable[int]) -> Displaced:
-    """Return the memories that `ids` ever superseded, with old and new values.
+    """Return the memories that `ids` ever superseded, with their old and new values.
 
     The events are read twice. If several of `ids` superseded a memory in turn, the first
     supersession counts. A memory that was imported as superseded counts as formerly active.
@@ -131,7 +131,7 @@ def find_displaced(events: Callable[[], Iterable[Event]], ids: Iterable[int]) ->
 
 
 def plan_quarantine(state: State, rows: Rows, displaced: Displaced) -> QuarantinePlan:
-    """Plan the quarantine of `rows` in a current or past state.
+    """Return the plan to quarantine `rows` in a present or past state.
 
     Deleted, purged and quarantined memories do not change. A memory that another one superseded
     since stays superseded, and so does one that only earlier quarantined memories superseded.
@@ -201,7 +201,7 @@ def plan_quarantine(state: State, rows: Rows, displaced: Displaced) -> Quarantin
 
 
 def plan_release(state: State, body: Mapping[str, Any], now: int) -> tuple[Change, list[int]]:
-    """Plan the release of a quarantine from its event; return the change and its rows.
+    """Return the change that releases a quarantine, and the rows that it changes.
 
     Later changes stay: memories that were restored, deleted or purged by hand, and memories
     superseded by one that does not come back.
@@ -259,14 +259,14 @@ def plan_release(state: State, body: Mapping[str, Any], now: int) -> tuple[Chang
 
 
 def _find_stand_ins(state: State) -> dict[int, Any]:
-    """Return the memories that replace others, such as summaries, by id."""
+    """Return the memories that stand in for others, such as summaries, by id."""
     return {
         id: stand_in for find in list_hooks("stand-ins") for id, stand_in in find(state).items()
     }
 
 
 def _find_successors(state: State, row: int) -> set[int]:
-    """Return all memories that superseded a memory, one after another."""
+    """Return the rows of the memories that superseded a memory, directly or indirectly."""
     superseded_by, successors = state.numbers["superseded_by"].values, set[int]()
     while (
         superseded_by[row] == superseded_by[row]
@@ -277,7 +277,7 @@ def _find_successors(state: State, row: int) -> set[int]:
 
 
 def _read_value(state: State, row: int, name: str) -> Any:
-    """Return one value of a memory, None for null."""
+    """Return one value of a memory, or None for null."""
     if name in state.names:
         return state.names[name].value_at(row)
     if name in state.notes:
@@ -287,7 +287,7 @@ def _read_value(state: State, row: int, name: str) -> Any:
 
 
 def _group_parts(values: Mapping[int, Values]) -> list[dict[str, Any]]:
-    """Group new values of memories into the parts of an event, by column and status."""
+    """Return new values of memories as parts of an event, by column and status."""
     parts: list[dict[str, Any]] = []
     for name in dict.fromkeys(name for row_values in values.values() for name in row_values):
         by_id = {
@@ -305,7 +305,7 @@ def _group_parts(values: Mapping[int, Values]) -> list[dict[str, Any]]:
 
 
 def _index_parts(parts: Iterable[Mapping[str, Any]]) -> dict[int, Values]:
-    """Return the values that the parts of an event set, by memory row."""
+    """Return the values in the parts of an event, by memory row."""
     by_row: dict[int, Values] = {}
     for part in parts:
         for position, id in enumerate(part["ids"]):
@@ -319,7 +319,7 @@ def _index_parts(parts: Iterable[Mapping[str, Any]]) -> dict[int, Values]:
 def _read_added(
     event: Event, names: Sequence[str], rows: Set[int] | None = None
 ) -> Iterable[tuple[int, Values]]:
-    """Yield the initial values of memories that an event adds, by row.
+    """Yield the initial values of each memory that an event adds, by row.
 
     Without `rows`, events are skipped that give none of these columns.
     """
@@ -339,7 +339,7 @@ def _read_added(
 
 
 def _read_changes(event: Event) -> Iterable[tuple[int, Values]]:
-    """Yield an event's changes of the supersession columns, by row."""
+    """Yield the values that an event sets in the columns of supersession, by row."""
     for part in event.body.get("set", ()):
         names = [name for name in _FOLLOWED if name in part["columns"]]
         for position, id in enumerate(part["ids"] if names else ()):
@@ -347,5 +347,5 @@ def _read_changes(event: Event) -> Iterable[tuple[int, Values]]:
 
 
 def _value_at(values: Any, position: int) -> Any:
-    """Return the value at a position, or the scalar that applies to all."""
+    """Return the value at a position, or the scalar that applies to all positions."""
     return values[position] if isinstance(values, list) else values

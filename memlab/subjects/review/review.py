@@ -135,7 +135,7 @@ class Quarantined(Displayed):
 
     @property
     def back(self) -> tuple[int, ...]:
-        """The ids of the memories that are in use again."""
+        """The ids of the memories that recalls return again."""
         return tuple(self.frame.filter(role="back")["memory_id"].to_list())
 
     def __len__(self) -> int:
@@ -155,7 +155,7 @@ class Quarantined(Displayed):
         return printable(f"<Quarantined: {', '.join(parts)}>")
 
     def _display(self) -> object:
-        """Return the summary and the frames."""
+        """Return the summary and the frames for a notebook."""
         why = f" ({self.reason})" if self.reason else ""
         parts: list[object] = [f"{repr(self)[1:-1]}{why}", self.frame]
         titles = {
@@ -186,7 +186,7 @@ class LabReview:
 
     @checked
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
-        """Mark memories as wrong, so that they leave recall; ``lab.restore`` undoes it.
+        """Mark memories as wrong and remove them from recall; ``lab.restore`` undoes it.
 
         An edited memory is marked with its corrections. Memories that it superseded otherwise stay
         superseded; ``review`` of the result lists them, and ``lab.restore`` brings one back.
@@ -214,7 +214,7 @@ class LabReview:
 
     @checked
     def related(self, memory: Memories | None = None) -> pl.DataFrame:
-        """Return memories that supersede, or were superseded by, deprecated ones.
+        """Return the memories that superseded deprecated ones or were superseded by them.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class LabReview:
 
     @checked
     def supersessions(self) -> pl.DataFrame:
-        """Return which memory superseded which, when, and by which rule.
+        """Return which memory superseded which, at what time and by which rule.
 
         Returns
         -------
@@ -256,7 +256,7 @@ class LabReview:
 
     @checked
     def provenance(self, memory: MemoryLike) -> pl.DataFrame:
-        """Return every statement of a memory in chronological order.
+        """Return every statement of a memory, in chronological order.
 
         Parameters
         ----------
@@ -306,7 +306,7 @@ class LabReview:
 
     @checked
     def close_gap(self, gap: int, reason: str) -> None:
-        """Close a gap, for example because something was remembered. It stays in ``gaps``.
+        """Close a gap, for example after storing what was missing; ``gaps`` keeps it.
 
         Parameters
         ----------
@@ -426,7 +426,7 @@ class LabReview:
 
     @checked
     def release(self, quarantine: Quarantined | int) -> Corrected:
-        """Undo a quarantine: each memory gets back its former status and values.
+        """Undo a quarantine, and restore each memory's former status and values.
 
         Later changes stay: memories that were restored, deleted or purged, and memories superseded
         by one that does not come back.
@@ -476,7 +476,7 @@ class LabReview:
             return Corrected("release", frame, find_related(state, rows))
 
     def _event(self, seq: int | None) -> Event:
-        """Return the event of a quarantine; raise InputError if there is none."""
+        """Return the event of a quarantine, or raise InputError if it does not exist."""
         journal = self._core.store.journal
         if seq is not None and 1 <= seq <= journal.head:
             event = next(iter(journal.events(after=seq - 1, upto=seq)))
@@ -495,7 +495,7 @@ class LabReview:
     def _apart(
         self, state: State, names: dict[str, str | None], since: int | None
     ) -> tuple[QuarantinePlan, Displaced]:
-        """Plan a quarantine; find the memories that quarantined ones had superseded."""
+        """Return the plan of a quarantine, and the memories that its members superseded."""
         rows = select_origin(state, **names)
         events = self._core.store.journal.events
         if since is not None:
@@ -508,7 +508,7 @@ class LabReview:
     def _answers(
         self, exposures: pl.DataFrame, rows: Any, displaced: Displaced, limit: int, progress: bool
     ) -> pl.DataFrame:
-        """Repeat the newest recalls that returned some memories, without these memories."""
+        """Repeat the latest recalls that returned certain memories, without these memories."""
         decisions = (
             np.sort(exposures["decision"].unique().to_numpy())[-limit:].tolist() if limit else []
         )
@@ -516,7 +516,7 @@ class LabReview:
         past = Past(self._core.store.journal, Recaller(self._core.store.embedder))
 
         def without(state: State) -> tuple[Change, Change]:
-            """Return the changes that remove and restore the quarantined memories."""
+            """Return the changes that remove the quarantined memories and that restore them."""
             plan = plan_quarantine(state, rows, displaced)
             return Change(set=plan.now), Change(set=plan.was)
 
@@ -544,7 +544,7 @@ class LabReview:
 
 
 def _check_conditions(names: dict[str, str | None], reason: str) -> None:
-    """Raise InputError without a condition, and PrivacyError for a secret."""
+    """Raise InputError if no condition is set, and PrivacyError if one contains a secret."""
     if all(name is None for name in names.values()):
         raise InputError("quarantine needs at least one of source=, session= and creator=.")
     if reason:
@@ -554,7 +554,7 @@ def _check_conditions(names: dict[str, str | None], reason: str) -> None:
 def _describe_plan(
     state: State, plan: QuarantinePlan, creator: str | None
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Return the changed memories, memories for review, and edges."""
+    """Return the memories that a plan changes, the memories to review, and the edges."""
     after = {
         id: part["columns"]["status"]
         for part in plan.now
@@ -602,7 +602,7 @@ def _describe_plan(
 
 
 def _edge_table(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
-    """Return memories' edges as a table; an edge between two of them has two rows."""
+    """Return the edges of memories as a table, with one row per end in `rows`."""
     edges, crossings = state.edges, state.edges.crossings(rows)
     return pl.DataFrame(
         {
@@ -621,7 +621,7 @@ def _edge_table(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
 
 
 def _find_exposures(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
-    """Return the times at which recalls returned the memories, with the last feedback."""
+    """Return the recalls that returned some memories, with the last feedback."""
     key = ["decision", "memory_id"]
     judgements = slates.feedback.select(*key, "outcome", "reward").unique(
         key, keep="last", maintain_order=True
@@ -637,7 +637,7 @@ def _find_exposures(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
 
 
 def _compare_results(before: Sequence[int], after: Sequence[int]) -> dict[str, Any]:
-    """Return the ids that left and entered the results, and their overlap."""
+    """Return the ids that left and joined the results, and the share of common ids."""
     left, came = [id for id in before if id not in after], [id for id in after if id not in before]
     return {"left": left, "came": came, "overlap": 1 - len(left) / len(before) if before else 1.0}
 
@@ -646,7 +646,7 @@ def _compare_results(before: Sequence[int], after: Sequence[int]) -> dict[str, A
 
 
 def _find_replaced(state: State, row: int) -> list[tuple[int, str]]:
-    """Return the rows that a memory replaced, directly or indirectly.
+    """Return the rows that a memory replaced directly or indirectly.
 
     Each row comes with its replacement's kind: corrected, merged or superseded.
     """
@@ -751,7 +751,7 @@ def _superseded_ids(event: Event) -> Iterator[int]:
 
 
 def _find_rule(event: Event | None, reason: str | None) -> str:
-    """Return the rule by which an event superseded a memory."""
+    """Return the rule by which an event superseded a memory, in words."""
     if event is None:
         return "unknown rule"
     body = event.body
@@ -764,7 +764,7 @@ def _find_rule(event: Event | None, reason: str | None) -> str:
 
 
 def _find_relation(event: Event, successor: int, id: int) -> str | None:
-    """Return the relation other than "supersedes" that an event gave a pair, or None."""
+    """Return the relation that an event gave a pair besides "supersedes", or None."""
     edges = event.body.get("edges")
     if not isinstance(edges, Mapping):
         return None
