@@ -122,7 +122,11 @@ export function Planner({ about }: { about: About }) {
             <th scope="col" class="number">
               extra items
             </th>
-            <th scope="col" class="number" title="Recall lost among the results while the experiment runs">
+            <th
+              scope="col"
+              class="number"
+              title="Recall lost among the results while the experiment runs"
+            >
               recall cost
             </th>
             <th scope="col" class="number">
