@@ -170,7 +170,7 @@ class MemlabError(Exception):
         return (_rebuild, (type(self), self.args, self.__dict__))
 
     def _render_traceback_(self) -> list[str]:
-        """Return the traceback for IPython: the caller's frames, without memlab's own frames.
+        """Return the traceback for IPython with the caller's frames, without memlab's own frames.
 
         ``%debug`` and plain Python still show all frames.
         """
@@ -343,7 +343,7 @@ class NewerLab(LabError):
     def of_format(
         cls, what: str, number: int, known: int, *, written_by: str = "", noun: str = "format"
     ) -> NewerLab:
-        """Build the error for data whose format is newer than this version of memlab.
+        """Build the error for data in a format newer than this version of memlab supports.
 
         Parameters
         ----------
@@ -371,7 +371,7 @@ class NewerLab(LabError):
 
     @classmethod
     def of_word(cls, what: str) -> NewerLab:
-        """Build the error for an event kind or another word that only a newer version knows.
+        """Build the error for an event kind or keyword that only a newer version knows.
 
         Parameters
         ----------

@@ -118,7 +118,7 @@ def _prepare_process() -> None:
 
 @contextmanager
 def _open_executor(executor: Any) -> Iterator[Any]:
-    """Start the processes for a number and end them afterwards; yield other executors unchanged."""
+    """Start processes if ``executor`` is a number, and end them afterwards."""
     if not isinstance(executor, int):
         yield executor
         return
@@ -204,7 +204,7 @@ def run_tasks(
 def _submit(
     pool: Executor, work: Callable[..., Any], tasks: Sequence[Any]
 ) -> Generator[_Outcome, None, None]:
-    """Submit tasks and yield their outcomes in order; cancel the rest if the caller stops."""
+    """Submit tasks and yield their outcomes in order; cancel the others if the caller stops."""
     futures: list[Any] = []
     try:
         for task in tasks:
@@ -223,7 +223,7 @@ def _submit(
 
 
 def _read_outcome(outcome: _Outcome) -> Any:
-    """Return the result of a task, or raise its exception."""
+    """Return the result of a task, or raise the task's exception."""
     if outcome.version != __version__:
         raise InputError(
             f"A worker runs memlab {outcome.version}, and this process {__version__}. Install the same version."

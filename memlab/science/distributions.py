@@ -62,7 +62,7 @@ def t_quantile(freedom: float, p: float) -> float:
 
 
 def f_tail(numerator: float, denominator: float, x: float) -> float:
-    """Return the probability that an F variable with these degrees of freedom exceeds `x`."""
+    """Return the probability that an F variable exceeds `x`, given both degrees of freedom."""
     if not x < math.inf:
         return x if math.isnan(x) else 0.0
     scaled = numerator * x
@@ -148,7 +148,7 @@ def _beta(a: float, b: float, x: float, y: float) -> tuple[float, float]:
 
 
 def _invert_beta(a: float, b: float, p: float, q: float) -> tuple[float, float]:
-    """Return ``x`` and ``1 - x``, where ``x`` is the quantile of Beta(a, b) at ``p = 1 - q``."""
+    """Return the quantile ``x`` of Beta(a, b) at ``p = 1 - q``, and ``1 - x``."""
     if p <= 0 or q <= 0:
         return (0.0, 1.0) if p <= 0 else (1.0, 0.0)
     swapped = _beta(a, b, 0.5, 0.5)[0] < p

@@ -18,7 +18,7 @@ _ROUNDING = 1e-12
 
 
 def fit_ridge(features: Floats, target: Floats) -> Floats:
-    """Fit a linear regression with the penalty 1/2 on squared weights, except the intercept.
+    """Fit a linear regression with a penalty of half the squared weights, without intercept.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _measure_loss(
 
 
 def predict_chance(features: Floats, weights: Floats) -> Floats:
-    """Return the probability of True for each row, given weights from `fit_logistic`.
+    """Return the probability of True for each row, using weights of `fit_logistic`.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ def encode_value(value: Any, what: str) -> str:
 
 
 def decode_value(text: str) -> Any:
-    """Return the value that ``encode_value`` wrote as a text."""
+    """Decode a text that ``encode_value`` wrote, and return the value."""
     return json.loads(text)
 
 
@@ -241,7 +241,7 @@ def matches_filter(value: Any, condition: Any, operators: tuple[str, ...], sign:
 
 
 def _is_operator(name: object, operators: tuple[str, ...], sign: str) -> bool:
-    """Return whether a key of a filter is an operator and not a field."""
+    """Return whether a key of a filter is an operator rather than a field."""
     if not isinstance(name, str):
         return False
     return name.startswith(sign) if sign else name in operators
@@ -328,12 +328,12 @@ def build_write(
     parts: Sequence[str] = (),
     **fields: Any,
 ) -> Write:
-    """Build a record to write; ``fields`` are additional memory fields."""
+    """Build a record to write; ``fields`` are further fields of its memory."""
     return Write(tuple(path), text, value, searched, fields, parts)
 
 
 def split_ref(ref: str) -> tuple[str, int]:
-    """Split a ref into the ref of its record and the number of a part, 0 for the record itself.
+    """Split a ref into its record's ref and the number of the part; 0 means the record itself.
 
     A part has the path of its record and a number, which no path contains.
 
@@ -564,7 +564,7 @@ class Records:
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def put(self, writes: Sequence[Write]) -> None:
-        """Write records: add those with new paths together, and edit the others."""
+        """Write records: add all records with new paths together, and edit the other records."""
         with self.lock:
             for write in writes:
                 self._check_personal(write)
@@ -612,7 +612,7 @@ class Records:
         return new
 
     def move(self, moves: Iterable[tuple[Record, Path]], **fields: Any) -> None:
-        """Give each record another path, by an edit of its memory."""
+        """Move each record to another path by editing its memory."""
         with self.lock:
             for record, path in moves:
                 self.lab.edit(record.id, ref=self._ref(path), **fields)
@@ -658,7 +658,7 @@ class Records:
             self._forget(ids)
 
     def drop(self, records: Iterable[Record]) -> None:
-        """Delete only these records, not others under the same path."""
+        """Delete exactly these records, and keep other records under the same path."""
         self._forget([record.id for record in records])
 
     def _forget(self, ids: list[int]) -> None:

@@ -324,7 +324,7 @@ class MemoryFiles:
 
     @checked
     def rename(self, old_path: str, new_path: str) -> str:
-        """Give a file, or all files in a folder, another path.
+        """Move a file, or all files in a folder, to another path.
 
         Parameters
         ----------
@@ -383,7 +383,7 @@ class MemoryFiles:
         return record, _read_content(record)
 
     def _get_files(self, path: str) -> list[Record]:
-        """Return the file at a path, or all files in that folder."""
+        """Return the file at a path, or all files in the folder at this path."""
         parts = _split_path(path)
         record = self._records.get(parts)
         files = self._records.get_below(parts) if record is None else [record]
@@ -433,7 +433,7 @@ class MemoryFiles:
 
 
 def _split_path(path: str) -> tuple[str, ...]:
-    """Split a path into names; raise InputError if it is invalid or outside ``/memories``."""
+    """Split a path into names; raise InputError for a bad path or one outside ``/memories``."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise InputError(f"Path must start with {ROOT}, got: {path}")
     # normalised and encoded spellings of ".." are refused, too, although no file system sees them
@@ -487,7 +487,7 @@ def _number_lines(lines: list[str], first: int, last: int) -> str:
 
 
 def _format_size(size: int) -> str:
-    """Format a number of bytes, such as 1.5K."""
+    """Format a number of bytes as text, such as 1.5K."""
     if size < 1024:
         return f"{size}B"
     return f"{size / 1024:.1f}K" if size < 1024**2 else f"{size / 1024**2:.1f}M"

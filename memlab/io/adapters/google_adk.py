@@ -86,7 +86,7 @@ class LabMemoryService(BaseMemoryService):
         return self._records.hits
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Store the events of a session that are not in the lab.
+        """Store those events of a session that the lab does not contain yet.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class LabMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Store events that are not in the lab.
+        """Store those events that the lab does not contain yet.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class LabMemoryService(BaseMemoryService):
     async def delete_memory(
         self, *, app_name: str, user_id: str, memory_id: str | None = None
     ) -> None:
-        """Delete a memory of a user; an id that the user does not have is ignored.
+        """Delete a memory of a user; ignore an id that the user does not have.
 
         Parameters
         ----------
@@ -229,7 +229,7 @@ class LabMemoryService(BaseMemoryService):
             self._records.append(list(new.values()), chain=chain)
 
     def _recall_entries(self, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """Recall the memories of a user, as ADK returns them."""
+        """Recall the memories of a user, in the form that ADK expects."""
         below = self._records.select_below((app_name, user_id))
         results = self._records.recall(query, self._limit, below)
         recall = self._records.hits.decision if self._records.hits else None
@@ -247,7 +247,7 @@ def _read_text(content: types.Content | None) -> str:
 
 
 def _read_time(timestamp: str | None, number: int) -> datetime | None:
-    """Read the timestamp of a memory; a time without a zone is in UTC."""
+    """Read the timestamp of a memory; without a time zone, assume UTC."""
     if timestamp is None:
         return None
     try:

@@ -116,7 +116,7 @@ def answer_hook(
 
 
 def _find_project(folder: str) -> str | None:
-    """Return the name of the repository that contains a folder, or else the folder's name."""
+    """Return the name of the repository that contains a folder, or the folder's own name."""
     if not folder:
         return None
     path = Path(folder)
@@ -174,7 +174,7 @@ def read_transcript(path: Path, folder: str = "") -> Iterator[dict[str, Any]]:
 
 
 def _read_entry(entry: Mapping[str, Any], folder: str) -> dict[str, Any] | None:
-    """Return the message in a transcript's line; None if nobody said it or it is unreadable."""
+    """Return the message in a transcript's line, or None for lines without a spoken message."""
     if any(entry.get(name) is True for name in _NOT_SAID):
         return None
     payload = entry.get("payload")

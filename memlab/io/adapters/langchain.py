@@ -252,7 +252,7 @@ class LabRetriever(BaseRetriever):
 
 
 def _thread() -> str | None:
-    """Return the id of the current LangGraph thread, or None."""
+    """Return the id of the current LangGraph thread, or None outside a thread."""
     thread = get_config().get("configurable", {}).get("thread_id")
     return None if thread is None else str(thread)
 
@@ -269,7 +269,7 @@ def _last_queries(messages: list[AnyMessage]) -> list[str]:
 
 
 def _answers(messages: list[AnyMessage]) -> list[str]:
-    """Return the texts of the model's messages after the user's last one."""
+    """Return the texts of the model's messages that follow the user's last message."""
     answers: list[str] = []
     for message in reversed(messages):
         if isinstance(message, HumanMessage):

@@ -210,7 +210,7 @@ class LabStore(BaseStore):
         await super().aput(namespace, key, value, index, ttl=ttl)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Carry out operations without blocking the event loop.
+        """Execute operations without blocking the event loop.
 
         Parameters
         ----------

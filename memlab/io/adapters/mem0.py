@@ -144,7 +144,7 @@ class Mem0Memory:
         return memory
 
     def close(self) -> None:
-        """Close the lab if ``from_config`` opened it; a lab that was passed in stays open."""
+        """Close the lab if ``from_config`` opened it; leave a lab that was passed in open."""
         if self._owns_lab:
             self._records.lab.close()
 
@@ -161,7 +161,7 @@ class Mem0Memory:
 
     @checked
     def chat(self, query: str) -> NoReturn:
-        """Raise NotImplementedError, as mem0 does.
+        """Raise NotImplementedError, because mem0 does not implement chats either.
 
         Parameters
         ----------
@@ -595,7 +595,7 @@ class Mem0Memory:
         return lambda ref: all(owner in ref for owner in owners), is_wanted
 
     def _today(self) -> str:
-        """Return the day of the lab's clock, as YYYY-MM-DD."""
+        """Return the current day by the lab's clock, as YYYY-MM-DD."""
         return from_micros(self._records.lab.io.store.clock()).date().isoformat()
 
 
@@ -694,7 +694,7 @@ def _build_scope(**ids: Any) -> dict[str, Any]:
 
 
 def _check_owner(value: Any, name: str) -> str:
-    """Return an owner as a text without spaces around it, as mem0 does."""
+    """Return an owner as a text, with surrounding spaces removed as in mem0."""
     owner = str(value).strip()
     if not owner:
         raise InputError(
@@ -708,7 +708,7 @@ def _check_owner(value: Any, name: str) -> str:
 
 
 def _check_filters(filters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Check the owners in filters and return the filters, which must require an owner."""
+    """Check filters and their owners, and return the filters; at least one owner is required."""
     conditions = dict(filters or {})
     for name in _SCOPES:
         if name in conditions and not isinstance(conditions[name], Mapping):
@@ -750,7 +750,7 @@ def _read_time(value: str | float | datetime, name: str) -> When:
 
 
 def _name_owners(scope: Mapping[str, Any]) -> list[str]:
-    """Return ``name=value`` for each user, agent or run id that a filter requires."""
+    """Return a text ``name=value`` for each user, agent or run that a filter requires."""
     return [f"{name}={scope[name]}" for name in _list_owners(scope)]
 
 
@@ -798,7 +798,7 @@ def _choose_role(role: str) -> str:
 
 
 def _format_day(value: Any) -> str:
-    """Return a day as YYYY-MM-DD, or raise InputError for an invalid one."""
+    """Return a day as YYYY-MM-DD, or raise InputError for an invalid day."""
     try:
         return (value if isinstance(value, date) else date.fromisoformat(value)).strftime(
             "%Y-%m-%d"
@@ -878,7 +878,7 @@ def _list_required(filters: Mapping[str, Any]) -> list[str]:
 
 
 def _read_filters(filters: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """Return the filters in AND, OR or NOT, or raise InputError for other values."""
+    """Return the list of filters in AND, OR or NOT, or raise InputError for another value."""
     parts = filters.get(name, [])
     if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
         raise InputError(

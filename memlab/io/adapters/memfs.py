@@ -283,7 +283,7 @@ def _list_files(
 
 
 def _read_content(file: Path, label: str) -> str:
-    """Return the content of a file, or raise DatasetError if it is unreadable."""
+    """Return the content of a file, or raise DatasetError for an unreadable file."""
     try:
         with open_regular(file) as stream:
             content = stream.read(2 * MAX_TEXT_BYTES + 1)
@@ -328,7 +328,7 @@ def _write_page(root: Path, path: tuple[str, ...], content: str) -> str:
 
 
 def _split_front_matter(content: str) -> tuple[str, str]:
-    """Return the front matter with its fences, or "" if there is none, and the body."""
+    """Return the front matter with its fences ("" without front matter), and the body."""
     front = _FRONT.match(content)
     return ("", content) if front is None else (front[0], content[front.end() :])
 
@@ -343,7 +343,7 @@ def _build_file(path: tuple[str, ...], front: str, body: str) -> Write:
 
 
 def _parse_scalar(text: str) -> str:
-    """Parse a one-line YAML scalar, quoted or plain; return "" for anything else."""
+    """Parse a quoted or plain YAML scalar on one line; return "" for other YAML."""
     if text.startswith('"'):
         try:
             value = json.loads(text)

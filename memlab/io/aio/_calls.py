@@ -64,7 +64,7 @@ class LabThread:
 
 
 def _undo(undo: Callable[[Any], object], job: Future[Any]) -> None:
-    """Undo a finished call whose caller was cancelled."""
+    """Reverse the effect of a finished call whose caller was cancelled."""
     if not job.cancelled() and job.exception() is None:
         undo(job.result())
 

@@ -95,7 +95,7 @@ class AsyncLab:
 
     @property
     def lab(self) -> Lab:
-        """The lab itself, for functions that take a ``Lab``; its calls block their caller."""
+        """The lab, for functions that take a ``Lab``; its calls block their caller."""
         if self._lab is None:
             raise LabError(
                 "This AsyncLab is not open. Use `async with AsyncLab(...) as lab:` or `await AsyncLab.open(...)`."
@@ -192,7 +192,7 @@ class AsyncLab:
         return await self.run(self.lab.on, verb, listening)  # type: ignore[no-any-return]
 
     async def close(self) -> None:
-        """Close the lab like ``Lab.close``, after all pending calls have finished.
+        """Close the lab as ``Lab.close`` does, after all pending calls have finished.
 
         Closing twice has no effect.
 

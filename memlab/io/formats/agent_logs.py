@@ -33,7 +33,7 @@ __all__ = [
 
 
 def _list_objects(value: object) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a list; yield nothing for another value."""
+    """Yield the objects in a list, or nothing for a value that is not a list."""
     return (item for item in (value if isinstance(value, list) else ()) if isinstance(item, dict))
 
 
@@ -136,7 +136,7 @@ def _find_start(span: Mapping[str, Any]) -> str:
 def _list_messages(
     span: Mapping[str, Any], attributes: Mapping[str, Any]
 ) -> Iterator[tuple[object, object, object]]:
-    """Yield role, content and time of each message in the attributes and events of a span."""
+    """Yield the role, content and time of each message in a span's attributes and events."""
     records = [
         ("", attributes, _find_start(span), span.get("end_time") or span.get("endTimeUnixNano"))
     ]
@@ -182,7 +182,7 @@ def _read_documents(path: Path, notes: Notes) -> Iterator[Any]:
 
 
 def _list_spans(document: Any) -> Iterator[dict[str, Any]]:
-    """Yield the spans of a document: a span, a list of spans, or a request of OTLP."""
+    """Yield the spans in a document, which is a span, a list of spans, or an OTLP request."""
     if isinstance(document, list):
         yield from _list_objects(document)
     elif isinstance(document, dict) and "resourceSpans" not in document:
@@ -194,7 +194,7 @@ def _list_spans(document: Any) -> Iterator[dict[str, Any]]:
 
 
 def _read_attributes(value: Any) -> dict[str, Any]:
-    """Return attributes as a dict; OTLP writes a list of keys and typed values."""
+    """Return a span's attributes as a dict, also from OTLP's list of keys and typed values."""
     if isinstance(value, list):
         return {
             str(item.get("key")): _unwrap_value(item.get("value")) for item in _list_objects(value)
@@ -203,7 +203,7 @@ def _read_attributes(value: Any) -> dict[str, Any]:
 
 
 def _unwrap_value(value: Any) -> Any:
-    """Return the value in a typed value of OTLP, such as ``{"stringValue": "a"}``."""
+    """Return the plain value in a typed OTLP value, such as ``{"stringValue": "a"}``."""
     if not isinstance(value, dict):
         return value
     if "arrayValue" in value:
@@ -225,7 +225,7 @@ def is_inspect(path: Path, start: str) -> bool:
 
 
 def parse_inspect(path: Path, notes: Notes) -> Entries:
-    """Yield the messages of each sample of an Inspect log; a sample is a session.
+    """Yield the messages of each sample of an Inspect log, with the sample as the session.
 
     The time of a message is that of the event that produced it, or of the message before it.
     """
@@ -248,7 +248,7 @@ def parse_inspect(path: Path, notes: Notes) -> Entries:
 
 
 def _find_times(sample: Mapping[str, Any]) -> dict[object, object]:
-    """Return the times of the events of a sample, by the ids of their messages and tool calls."""
+    """Return the times of a sample's events, by the ids of their messages and tool calls."""
     times: dict[object, object] = {}
     for event in _list_objects(sample.get("events")):
         output = event.get("output")
@@ -261,7 +261,7 @@ def _find_times(sample: Mapping[str, Any]) -> dict[object, object]:
 
 
 def _list_samples(path: Path, notes: Notes) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the task and each sample of an Inspect log in JSON or as an archive."""
+    """Yield the task's name and each sample of an Inspect log, in JSON or as an archive."""
     if path.suffix.lower() != ".eval":
         log = decode_json(read_document(path), path.name, 1, dict)
         yield from ((_find_task(log, path), sample) for sample in _list_objects(log.get("samples")))
@@ -289,7 +289,7 @@ def _list_samples(path: Path, notes: Notes) -> Iterator[tuple[str, dict[str, Any
 
 
 def _find_task(log: Mapping[str, Any], path: Path) -> str:
-    """Return the name of the task of an Inspect log, or the name of the file."""
+    """Return the name of the task of an Inspect log, or the file's name."""
     head = log.get("eval")
     return str((head.get("task") if isinstance(head, dict) else None) or path.stem)
 

@@ -119,7 +119,7 @@ def _read_packed(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
 
 
 def _bound_zstd(data: bytes) -> int:
-    """Return the maximum size of unpacked zstd frames (RFC 8878), from the headers of their blocks.
+    """Return the maximum size of unpacked zstd frames (RFC 8878), given their block headers.
 
     Polars unpacks without a limit, and the size that an archive states may be false.
     """
@@ -154,7 +154,7 @@ def _decompress_zstd(data: bytes) -> bytes:
 
 @contextmanager
 def unpack_archive(path: Path, suffixes: Collection[str], notes: Notes) -> Iterator[Path]:
-    """Unpack the files with known suffixes into a temporary folder, which is removed afterwards.
+    """Unpack files with known suffixes into a temporary folder that is removed afterwards.
 
     The folder has the name of the archive. Links and names that leave the folder are not unpacked.
     """

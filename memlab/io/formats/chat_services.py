@@ -57,7 +57,7 @@ def _build_row(
 
 
 def _list_objects(value: object) -> Iterable[tuple[int, Mapping[str, Any]]]:
-    """Yield the objects of a list with their numbers from 1."""
+    """Yield the objects in a list with their numbers, counted from 1."""
     for number, item in enumerate(value if isinstance(value, list) else (), 1):
         if isinstance(item, dict):
             yield number, item
@@ -129,7 +129,7 @@ def _load_list(path: Path) -> list[Mapping[str, Any]]:
 
 
 def _find_name(user: Mapping[str, Any]) -> str:
-    """Return the name of a Slack user as other people see it, or ""."""
+    """Return the name that other people see for a Slack user, or "" if unknown."""
     profile = _get_object(user, "profile") or _get_object(user, "user_profile")
     names = (
         profile.get("display_name"),
@@ -144,7 +144,7 @@ def _find_name(user: Mapping[str, Any]) -> str:
 def _read_slack_message(
     number: int, message: Mapping[str, Any], channel: str, names: Mapping[str, str], notes: Notes
 ) -> Rows:
-    """Yield the row of a Slack message; a thread is a session of its own."""
+    """Yield the row of a Slack message, with a thread as its own session."""
     if message.get("subtype") not in _WRITTEN:
         notes.left_out["system message"] += 1
         return
@@ -250,7 +250,7 @@ def parse_telegram(path: Path, notes: Notes) -> Rows:
 
 
 def _join_text(text: object) -> str:
-    """Return the words of a Telegram text, which may be a list of plain and formatted parts."""
+    """Return the words of a Telegram text, which may be split into formatted parts."""
     if not isinstance(text, list):
         return text if isinstance(text, str) else ""
     parts = (part.get("text") if isinstance(part, dict) else part for part in text)

@@ -31,7 +31,7 @@ _LEAST = 1e8
 
 
 def parse_instant(value: object) -> tuple[int, str]:
-    """Parse a time of a known form; return microseconds since 1970 and the form.
+    """Parse a time in a known format, and return microseconds since 1970 and the format.
 
     A time without a zone is UTC. Raises InputError for a value that is not a time or is ambiguous: 03/04/2026, a small
     number.
@@ -71,7 +71,7 @@ def _parse_text(text: str) -> tuple[int, str]:
 
 
 def _parse_number(value: float) -> tuple[int, str]:
-    """Parse a numeric time; its magnitude decides the unit, seconds to nanoseconds."""
+    """Parse a numeric time whose magnitude decides its unit, from seconds to nanoseconds."""
     if not math.isfinite(value) or value < _LEAST:
         raise InputError(f"{value:g} is not a time since 1970 in seconds or a smaller unit")
     for limit, factor, unit in _UNITS:
@@ -333,7 +333,7 @@ class Rows:
         return rows
 
     def _speaker(self, entry: Mapping[str, Any], role: str | None, fallback: object) -> str | None:
-        """Return the name or the role of an entry's speaker, or None.
+        """Return the name or the role of an entry's speaker, or None without a speaker.
 
         In an entry with a role, only a proper name counts as the speaker. Without a role, any text
         in the column of speakers or of roles counts.
@@ -475,12 +475,12 @@ def _abbreviates(short: str, word: str) -> bool:
 
 
 def _is_kind(value: object) -> bool:
-    """Return whether a value is a kind of memory, with hyphens or underscores."""
+    """Return whether a value names a kind of memory, with hyphens or underscores."""
     return isinstance(value, str) and normalise_word(value, KINDS) in KINDS
 
 
 def _time_form(value: object) -> str:
-    """Return the name of a value's time format; "" if it is not a time."""
+    """Return the name of a value's time format, or "" for a value that is not a time."""
     try:
         return parse_instant(value)[1]
     except InputError:
@@ -488,7 +488,7 @@ def _time_form(value: object) -> str:
 
 
 def _have_type(values: Iterable[object], *kinds: type) -> bool:
-    """Return whether all values have one of these types."""
+    """Return whether all values have one of the given types."""
     return all(isinstance(value, kinds) for value in values)
 
 

@@ -125,7 +125,7 @@ def restore_pack(policies: Mapping[str, Any], source: str) -> Pack:
 
 
 def _read_parts(record: Any, location: str) -> tuple[tuple[str, ...], dict[str, float]]:
-    """Check the record of an installed policy; return its helpers and parameters."""
+    """Check the record of an installed policy, and return its helpers and parameters."""
     whole = (
         isinstance(record, dict)
         and isinstance(record.get("source"), str)
@@ -202,7 +202,7 @@ def build_event_frame(journal: Chronicle) -> pl.DataFrame:
 
 
 def read_lab(folder: Path, state: State, *, now: int, key: KeySource | None = None) -> Bundle:
-    """Apply the events of the lab in ``folder`` to ``state``, and return its contents as a bundle.
+    """Apply the events of a lab in a folder to ``state``, and return the memories as a bundle.
 
     ``key`` opens an encrypted lab. Raises NotALab, NewerLab, DamagedLab or WrongKey.
     """

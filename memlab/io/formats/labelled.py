@@ -95,7 +95,7 @@ class Location:
     def time(
         self, value: object, field: str, example: str, pattern: re.Pattern[str] | None = None
     ) -> datetime:
-        """Return the UTC time that a text states, or raise DatasetError for a text without a time.
+        """Parse a UTC time in a text, or raise DatasetError if the text has no time.
 
         The text has the form of ``pattern``, whose groups name the parts (months in English), or is
         in ISO 8601.
@@ -137,7 +137,7 @@ def _build_time(parts: Mapping[str, str | None]) -> datetime:
 
 
 def load_json(path: Path, kind: str) -> object:
-    """Return the contents of a JSON file, or raise DatasetError if it cannot be read.
+    """Return the contents of a JSON file, or raise DatasetError for an unreadable file.
 
     ``kind`` names the expected contents in errors.
     """
@@ -235,7 +235,7 @@ def digest(path: str | Path) -> str:
 
 @checked
 def check_digest(path: str | Path, expected: str) -> str:
-    """Compute the SHA-256 of a file or folder; raise DatasetError if it differs.
+    """Compute the SHA-256 of a file or folder; raise DatasetError on a mismatch.
 
     Parameters
     ----------
@@ -700,6 +700,6 @@ def _read_wanted(row: dict[str, Any], location: Location) -> Iterator[str]:
 
 
 def _read_time(row: dict[str, Any], location: Location) -> datetime | None:
-    """Return the time of the query in a row, or None."""
+    """Return the time of the query in a row, or None without a time."""
     text = location.text(row, "at", "", required=False)
     return location.time(text, "at", "2026-03-01T09:00") if text else None

@@ -165,7 +165,7 @@ def check_table(path: Path) -> None:
 
 
 def decode_line(line: bytes, notes: Notes) -> str:
-    """Decode a line as UTF-8, or as Windows-1252 if it is not UTF-8.
+    """Decode a line as UTF-8, or as Windows-1252 if the line is not valid UTF-8.
 
     A line that is not UTF-8 is read as Windows-1252, which older programs wrote, and counted, because this is a guess.
     """

@@ -132,7 +132,7 @@ def to_mapping(message: object) -> Mapping[str, Any] | None:
 
 
 def unwrap_message(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the message inside an envelope, or the entry itself if it has no envelope.
+    """Return the message inside an envelope, or the entry itself without an envelope.
 
     Known envelopes are items of OpenAI's Responses API, the two forms of LangChain, a line of a transcript, and an author
     with a role.
@@ -172,7 +172,7 @@ def unwrap_message(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_message(entry: Mapping[str, Any]) -> bool:
-    """Return whether an entry has a role and content."""
+    """Return whether an entry has both a role and content."""
     if parse_role(entry.get("role")) is None and not any(
         parse_role(entry.get(name)) for name in ROLES
     ):
@@ -198,7 +198,7 @@ def split_message(message: Mapping[str, Any], content: object, notes: Notes) -> 
 
 
 def _split_content(content: object, notes: Notes, depth: int) -> Iterator[Piece]:
-    """Yield the parts of a content, which may be nested."""
+    """Yield the parts of a message's content, whose parts may be nested."""
     if isinstance(content, str):
         yield Piece("said", content)
     elif depth > _DEEPEST:
@@ -330,7 +330,7 @@ def parse_messages(messages: Any, role: str | None = None) -> list[Message]:
 
 
 def _parse_message(item: object, index: int, role: str | None, notes: Notes) -> list[Message]:
-    """Convert one of the caller's items to messages."""
+    """Convert an item that the caller passed to messages."""
     if isinstance(item, str):
         item = {"content": item}
     entry = item if isinstance(item, Mapping) else Called(to_mapping, "messages")(item)
@@ -381,7 +381,7 @@ def _parse_message(item: object, index: int, role: str | None, notes: Notes) -> 
 
 
 def _find_role(entry: Mapping[str, Any], index: int, default: str | None) -> str:
-    """Return the role that a message names, or the default role."""
+    """Return the role that a message states, or the default role."""
     if "role" in entry:
         if (word := parse_role(entry["role"])) is None:
             raise UnknownName(f"role of message {index}", describe_value(entry["role"]), WORDS)
@@ -397,7 +397,7 @@ def _find_role(entry: Mapping[str, Any], index: int, default: str | None) -> str
 
 
 def _check_content(entry: Mapping[str, Any], index: int) -> object:
-    """Return the content of a message; raise InputError unless it is a text or a list of parts."""
+    """Return a message's content, or raise InputError if it is neither text nor a list of parts."""
     content = next(
         (entry[name] for name in ("content", "text", "parts") if entry.get(name) is not None), None
     )
@@ -415,5 +415,5 @@ def _check_content(entry: Mapping[str, Any], index: int) -> object:
 
 
 def _empty_if_blank(text: str) -> str:
-    """Return a text, or "" if it contains only white space."""
+    """Return a text, or "" if the text contains only white space."""
     return text if text.strip() else ""

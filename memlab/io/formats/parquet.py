@@ -124,7 +124,7 @@ def read_parquet(path: Path) -> Bundle:
 
 
 def _read_table(path: Path) -> pl.DataFrame:
-    """Read a Parquet file, or raise DatasetError if it is too large."""
+    """Read a Parquet file, or raise DatasetError if the file is too large."""
     if path.stat().st_size > MAX_EXPORT_BYTES:
         raise DatasetError(
             f"{path.name} has {path.stat().st_size:,} bytes; the maximum is {MAX_EXPORT_BYTES:,}."

@@ -52,7 +52,7 @@ _ROW_GROUPS, _COLUMNS, _METADATA, _VALUES, _COMPRESSED, _OFFSETS = 4, 1, 3, 5, 7
 
 
 def scan_parquet(path: Path) -> pl.LazyFrame:
-    """Return a Parquet file as a lazy frame, within the limits of size.
+    """Return a Parquet file as a lazy frame, or raise an error if the file is too large.
 
     Raises InputError unless it is a regular file, and DatasetError if it is damaged or decodes to too much.
     """
@@ -88,7 +88,7 @@ def scan_parquet(path: Path) -> pl.LazyFrame:
 
 
 def _first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or the error's type if there is no message."""
+    """Return the first line of an error's message, or the error's type without a message."""
     return str(error).partition("\n")[0] or type(error).__name__
 
 

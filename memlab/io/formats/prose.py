@@ -51,7 +51,7 @@ _LOG_SHARE = 0.15
 
 
 def find_speakers(start: str) -> frozenset[str]:
-    """Find the speakers in the beginning of a conversation log.
+    """Find the speakers at the beginning of a conversation log.
 
     Speakers are words for roles, and names that begin several lines in the form of a speaker.
     """
@@ -86,7 +86,7 @@ def is_log(start: str) -> bool:
 
 
 def has_markup(start: str) -> bool:
-    """Return whether a text has headings or list items as in Markdown."""
+    """Return whether a text has Markdown headings or list items."""
     return any(_TITLE.match(line) or _ITEM.match(line) for line in start.splitlines())
 
 
@@ -137,7 +137,7 @@ def parse_log(
 
 
 def _read_turns(read: Lines, speakers: frozenset[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the turns of a log without their session and project."""
+    """Yield the turns of a log, without adding their session and project."""
     notes = read.notes
     turn: _Turn | None = None
     fenced = False
@@ -169,7 +169,7 @@ def _start_turn(number: int, line: str, speakers: frozenset[str]) -> _Turn | Non
 
 
 def _finish_turn(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the row of a finished turn; skip an empty or too long turn."""
+    """Yield the row of a finished turn; skip a turn that is empty or too long."""
     if turn is None:
         return
     text = "\n".join(turn.lines).strip()
@@ -262,7 +262,7 @@ def parse_notes(
 
 
 def _find_date(name: str) -> int | None:
-    """Return the date in a file name or heading in microseconds since 1970, or None."""
+    """Return the date in a file name or heading as microseconds since 1970, or None."""
     match = _DATE.search(name)
     try:
         return None if match is None else parse_instant(f"{match[1]}-{match[3]}-{match[4]}")[0]
@@ -310,7 +310,7 @@ def _read_field(line: str, number: int, common: dict[str, Any], notes: Notes) ->
 def _finish_paragraph(
     paragraph: _Turn, common: Mapping[str, Any], titles: list[tuple[int, str]], notes: Notes
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the row of a finished paragraph; skip an empty or too long paragraph."""
+    """Yield the row of a finished paragraph; skip a paragraph that is empty or too long."""
     text = "\n".join(paragraph.lines).strip()
     if paragraph.size > _LONGEST:
         notes.skip(

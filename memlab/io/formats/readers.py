@@ -362,7 +362,7 @@ def _read_log(file: File, options: Options) -> Source:
 
 
 def _read_entries(file: File, options: Options) -> Source:
-    """Read JSON, JSON Lines or a table as messages, conversations or records.
+    """Read JSON, JSON Lines or a table as rows, from messages, conversations or records.
 
     The first entries decide between messages, conversations and records.
     """
@@ -401,7 +401,7 @@ def is_beam(folder: Path, start: str) -> bool:
 
 
 def _is_notes(path: Path, start: str) -> bool:
-    """Return whether a file is Markdown, or a text with headings or lists and no conversation."""
+    """Return whether a file is Markdown, or text with headings or lists, but no conversation."""
     suffix = path.suffix.lower()
     if suffix == ".txt" and (find_speakers(start) or not has_markup(start)):
         return False
@@ -600,7 +600,7 @@ def list_row_formats() -> tuple[str, ...]:
 def find_reader(
     path: Path, format: str | None = None, *, start: str | None = None
 ) -> Reader | None:
-    """Return the reader of a file or folder, or None if its format is unknown.
+    """Return the reader of a file or folder, or None for an unknown format.
 
     ``format`` names a reader directly. If ``start``, the beginning of the file, is given, only
     formats that contain rows are considered.
@@ -628,7 +628,7 @@ def read_start_of_path(path: Path) -> str:
 
 
 def list_suffixes() -> tuple[str, ...]:
-    """Return the suffixes of readable files, including those of extensions."""
+    """Return the suffixes of readable files, including suffixes that extensions declare."""
     own = [suffix for reader in READERS.values() if reader.owner for suffix in reader.suffixes]
     return (*OWN_SUFFIXES, *own)
 

@@ -152,7 +152,7 @@ def export_records(bundle: Bundle) -> Iterator[Record]:
 
 
 def _dump_fields(dumped: Any) -> dict[str, Any]:
-    """Encode a register's state as JSON if that loses nothing, otherwise as msgpack."""
+    """Encode a register's state as JSON if possible without loss, otherwise as msgpack."""
     packed = msgspec.msgpack.encode(dumped)
     plain = msgspec.msgpack.decode(packed, strict=False)
     if isinstance(plain, dict | list) and plain == _round_trip_json(plain):
@@ -357,7 +357,7 @@ class _Records:
         return None, value
 
     def _add_register(self, fields: dict[str, Any], location: str) -> None:
-        """Add a record of a register's state; raise Wrong if it cannot be decoded."""
+        """Add a record of a register's state; raise Wrong if the state cannot be decoded."""
         name = fields.get("name")
         if not isinstance(name, str):
             raise Wrong(
@@ -377,7 +377,7 @@ class _Records:
             ) from None
 
     def _skip_query(self, fields: dict[str, Any], location: str) -> None:
-        """Skip a logged query. Exports contain queries for readers only."""
+        """Skip a logged query, because a lab does not import logged queries."""
 
     def _add_policies(self, fields: dict[str, Any], location: str) -> None:
         """Store the policies of an export."""

@@ -111,7 +111,7 @@ def read_folder(folder: Path, options: Options) -> Iterator[Source]:
 
 
 def _read_folder(folder: Path, options: Options, rest: Notes) -> Iterator[Source]:
-    """Yield the sources in a folder, then notes about the files that were not read."""
+    """Yield the sources in a folder, then notes on the files that were not read."""
     for reader in READERS.values():
         is_chosen = options.format in (None, reader.name) and reader._is_folder
         if is_chosen and reader._recognises(folder, "") and reader._rows is not None:
@@ -145,7 +145,7 @@ _MESSAGES = re.compile(r"conversations(?:-\d+)?\.json|_chat\.txt|.*whatsapp.*\.t
 
 
 def _omit_side_files(paths: Iterable[Path], notes: Notes) -> list[Path]:
-    """Drop and count the paths of other files at or below the folder of an export's messages."""
+    """Drop and count an export's side files, which are next to or below the messages."""
     paths = list(paths)
     messages = {
         path
@@ -216,7 +216,7 @@ def read_object(x: Any, options: Options) -> Source:
 
 
 def _convert_items(items: Iterable[Any], notes: Notes) -> Entries:
-    """Yield the items of an iterable as numbered entries; skip invalid ones."""
+    """Yield the items of an iterable as numbered entries; skip invalid items."""
     unknown = 0
     for number, item in enumerate(iterate(items, "load"), 1):
         if isinstance(item, str):
@@ -339,7 +339,7 @@ def _remove(path: Path) -> None:
 
 
 def read_bundle(path: Path, format: str) -> Bundle:
-    """Read and check an export, or raise DatasetError if it is invalid."""
+    """Read and check an export, or raise DatasetError for an invalid export."""
     read = READERS[format]._bundle if format in READERS else None
     if read is None or format == "lab":
         raise DatasetError(f"{path.name} is not an export in a readable format.")

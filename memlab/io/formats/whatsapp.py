@@ -141,7 +141,7 @@ def parse_whatsapp(path: Path, notes: Notes) -> Iterator[tuple[int, dict[str, An
 
 
 def _has_written(path: Path, name: str) -> bool:
-    """Return whether a message of a speaker begins without U+200E, which the title of a group on iOS never does."""
+    """Return whether a message begins without U+200E, unlike the title of a group on iOS."""
     for _, raw in Lines(path, Notes("")):
         match = _HEADER.match(decode_line(raw, Notes("")))
         spoken = _SPOKEN.match(match["rest"]) if match is not None else None
@@ -227,7 +227,7 @@ def _remove_generated(text: str, notes: Notes) -> str:
 
 
 def _remove_omission(line: str) -> str | None:
-    """Return a line without the notice of an omitted file, or None if it has no such notice."""
+    """Return a line without the notice of an omitted file, or None for other lines."""
     before, mark, words = line.rpartition("\u200e")
     words = words.translate(_MARKS).strip()
     if not mark:

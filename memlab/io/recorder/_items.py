@@ -85,7 +85,7 @@ def read_item(raw: Any) -> Item:
 
 
 def read_time(time: Any) -> Micros:
-    """Return the time of a result in microseconds, or 0 if it is unknown or unreadable."""
+    """Return the time of a result in microseconds, or 0 for an unknown or unreadable time."""
     try:
         return 0 if time is None else to_micros(time)
     except InputError:
@@ -93,7 +93,7 @@ def read_time(time: Any) -> Micros:
 
 
 def first_value(result: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """Return the first value among the named fields that is not None, or None."""
+    """Return the first value that is not None among the named fields, or None."""
     for name in names:
         value = result.get(name)
         if value is not None:

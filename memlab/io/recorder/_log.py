@@ -57,7 +57,7 @@ def _is_record(journal: Journal) -> bool:
 
 
 def is_record(path: str | Path) -> bool:
-    """Return whether a folder is a recorded log; False for a lab that cannot be opened."""
+    """Return whether a folder is a recorded log; a lab that cannot be opened is not."""
     try:
         with Journal.open(path, read_only=True) as journal:
             return journal.head > 0 and _is_record(journal)
@@ -138,7 +138,7 @@ def read_tables(journal: Journal) -> Slates:
 
 
 def to_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return a frame of rows, with one row for each element of their lists."""
+    """Return a frame of rows, with one row for each element of a list."""
     names = dict.fromkeys(name for row in rows for name in row)
     # A feature that a search lacks is null for each of its candidates.
     whole = [

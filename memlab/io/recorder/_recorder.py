@@ -77,7 +77,7 @@ class _Challenger:
 
     @property
     def pack(self) -> _Challenger:
-        """The challenger itself, in the place where a lab's challenge has the challenger's pack."""
+        """The challenger itself, because code for labs looks up the challenger's pack here."""
         return self
 
 
@@ -252,7 +252,7 @@ class Recorder:
 
     @cached_property
     def answers(self) -> Any:
-        """The reader of answers, which loads an embedding model at its first use."""
+        """The reader of answers, which loads an embedding model on first use."""
         import memlab.kernel.verbs.projections  # noqa: F401 - registers the hooks of memlab's extensions
 
         return list_hooks("read-answers")[-1]()
@@ -468,7 +468,7 @@ class Recorder:
         rate: Annotated[float, Within(0.001, 1.0)] = 1.0,
         timeout: Seconds = 2.0,
     ) -> None:
-        """Compare another search with the recorded one, from the next search on.
+        """Compare another search with the recorded search, from the next search on.
 
         Parameters
         ----------
@@ -530,7 +530,7 @@ class Recorder:
 
     @checked
     def end_challenge(self, name: str) -> None:
-        """Stop comparing a challenger. Its searches stay in the log.
+        """Stop comparing a challenger. The log keeps the challenger's searches.
 
         Parameters
         ----------
@@ -607,7 +607,7 @@ def record(
     seed: Seed = 0,
     clock: Clock = system_clock,
 ) -> Recorder:
-    """Record a retriever's searches, so that changes of it can be evaluated.
+    """Record a retriever's searches for evaluation of changes to the retriever.
 
     Parameters
     ----------

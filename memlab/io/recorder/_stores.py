@@ -51,7 +51,7 @@ def _mem0(search: Any) -> Searched:
     """
 
     def session(args: Sequence[Any], options: Mapping[str, Any]) -> str | None:
-        """Return the owners in a call as the name of a session, or None if the call names none."""
+        """Return the session that a call's owners form, or None for a call without owners."""
         scope = {**options, **(options.get("filters") or {})}
         names = [str(scope[name]) for name in ("user_id", "agent_id", "run_id") if name in scope]
         return "/".join(names) or None
@@ -64,7 +64,7 @@ def _mem0(search: Any) -> Searched:
 
 
 def _langgraph(search: Any) -> Searched:
-    """Build the search function of a LangGraph ``BaseStore``; its first argument is the namespace.
+    """Build the search function of a LangGraph ``BaseStore``, given its namespace first.
 
     Record ``store.asearch`` where the store is asynchronous.
     """

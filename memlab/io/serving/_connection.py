@@ -110,7 +110,7 @@ class Connection:
 
     @property
     def read_only(self) -> bool:
-        """Whether the lab accepts no writes. Recalls are not logged then."""
+        """Whether the lab accepts no writes, so that recalls are not logged."""
         return self.lab.io.store.journal.read_only
 
     @property
@@ -138,7 +138,7 @@ class Connection:
             self.identity.check_changes(state, [memory.id - 1 for memory in memories])
 
     def read_versions(self, memory: Memory) -> list[Memory]:
-        """Return a memory and its later edits, oldest first. Edit the last of them."""
+        """Return a memory and its later edits, oldest first. A new edit applies to the last."""
         with self.lab.io.store.reading() as state:
             return [Memory.of(state, row) for row in list_versions(state, memory.id - 1)]
 
@@ -286,7 +286,7 @@ def format_element(name: str, text: str, attributes: Mapping[str, object]) -> st
 
 
 def _escape_attribute(value: object) -> str:
-    """Escape a value for an attribute of an XML element, on one line."""
+    """Escape a value for an XML attribute, on one line."""
     return html.escape(" ".join(printable(str(value)).split()))
 
 

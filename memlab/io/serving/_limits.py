@@ -96,13 +96,13 @@ class GuardedServer(uvicorn.Server):
             listener.listen(_BACKLOG)
 
     def _count_broken(self, record: logging.LogRecord) -> bool:
-        """Count a logged client disconnect and drop the log record; keep all other records."""
+        """Count and drop the log record of a client's disconnect; keep all other records."""
         is_broken = record.exc_info is not None and isinstance(record.exc_info[1], ClientDisconnect)
         self.broken += is_broken
         return not is_broken
 
     async def on_tick(self, counter: int) -> bool:
-        """Close connections whose request is overdue; checked once a second."""
+        """Close connections whose request is overdue, once a second."""
         if counter % _TICKS == 0:
             now = asyncio.get_running_loop().time()
             for connection in _list_own(self.server_state.connections):

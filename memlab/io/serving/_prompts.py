@@ -74,7 +74,7 @@ def _remember(_: Connection, text: str) -> str:
 
 
 def _context(connection: Connection, task: str) -> str:
-    """Return a task with its context, so that the model needs no call of the tool."""
+    """Return a task with its context, so that the model need not call the tool."""
     context = connection.lab.context(
         task,
         session=connection.session,

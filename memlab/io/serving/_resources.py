@@ -89,7 +89,7 @@ def read_resource(connection: Connection, uri: str) -> tuple[str, str]:
 
 
 def _dump_json(value: Any) -> str:
-    """Return a value as JSON for a model, without characters that steer a terminal."""
+    """Return a value as JSON for a model, without control characters of terminals."""
     return json_safe(json.dumps(value, default=str, ensure_ascii=False, indent=1))
 
 
@@ -160,7 +160,7 @@ def _format_narrative(connection: Connection, entity: str) -> str:
 
 
 def _describe_memory(connection: Connection, id: str) -> str:
-    """Return the fields of a memory that have a value, as JSON."""
+    """Return the non-empty fields of a memory as JSON."""
     memory = connection.get_memory(_parse_number(id, "memory"))
     row = connection.visible.memories.row(memory.id - 1, named=True)
     return _dump_json(
@@ -199,7 +199,7 @@ def _describe_terms(connection: Connection, number: str) -> str:
 
 
 def _summarise_slates(connection: Connection, _: str) -> str:
-    """Return a summary of the log of recalls as text."""
+    """Return a summary of the logged recalls as text."""
     return repr(connection.visible.slates())
 
 
@@ -255,7 +255,7 @@ def _describe_slot(connection: Connection, name: str) -> str:
 
 
 def _parse_number(text: str, what: str) -> int:
-    """Return the number in a resource's address; raise InputError unless it is positive."""
+    """Return the positive number in a resource's address; raise InputError for other texts."""
     if not (text.isascii() and text.isdecimal() and len(text) < 19 and int(text)):
         raise InputError(
             f"Name a {what} by its number, such as {build_uri(what, 7)}, not by {text[:40]!r}."

@@ -207,7 +207,7 @@ def _call_tool(
 
 
 def _read_logged(connection: Connection, uri: str) -> tuple[str, str]:
-    """Read a resource and log its kind, but not its name, which may be private."""
+    """Read a resource; log its kind, but not its name, which may be private."""
     kind, _, name = uri.removeprefix("memlab://").partition("/")
     call = f"read {kind[:100]}"
     with _logging_errors(connection, call):

@@ -218,7 +218,7 @@ class _Answer(BaseModel):
     @field_validator("*")
     @classmethod
     def _make_printable(cls, value: Any) -> Any:
-        """Replace control characters in texts; refuse integers that are too large for a lab."""
+        """Replace control characters in texts; raise an error for integers too large for a lab."""
         if isinstance(value, str):
             return printable(value)
         if isinstance(value, int) and value.bit_length() > 63:

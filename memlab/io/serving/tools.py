@@ -303,7 +303,7 @@ def _list_subjects(rows: pl.LazyFrame) -> Reply:
 def _describe_subject(
     connection: Connection, subject: str, project: str | None
 ) -> tuple[list[str], str]:
-    """Return a subject's lower-case names, and its profile or "" if it has none."""
+    """Return a subject's lower-case names, and its profile ("" without a profile)."""
     try:
         profile = connection.visible.facts.profile(subject, project=project).text
     except UnknownName:  # no entity has the name: memories may still contain it

@@ -89,7 +89,7 @@ class Contract:
 
     @property
     def hash(self) -> str:
-        """The SHA-256 digest of all other parts."""
+        """The SHA-256 digest of the rest of the contract."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
@@ -170,7 +170,7 @@ class _Calls:
         read: Callable[[str], str],
         **about: object,
     ) -> str | None:
-        """Return the reply to a prompt, from the file of replies if it has one.
+        """Return the reply to a prompt; reuse the reply that the file contains.
 
         A reply that ``read`` refuses is stored as None, so that it counts as a failure and is not requested
         again.
@@ -212,7 +212,7 @@ def answer_questions(
     _freeze(contract, folder)
 
     def compare(row: Mapping[str, Any], answer: str) -> bool | None:
-        """Return the judge's verdict on an answer, or None without a usable answer or verdict."""
+        """Return the judge's verdict on an answer, or None if the model or the judge failed."""
         assert judge is not None
         fields = {"question": row["text"], "expected": row["expected"], "answer": answer}
         verdict = calls.ask_once(
@@ -251,7 +251,7 @@ def answer_questions(
 def _draw_wrong(
     answered: Sequence[Mapping[str, Any]], seed: int
 ) -> list[tuple[Mapping[str, Any], str]]:
-    """Return questions with answers to other questions, of the same category if possible.
+    """Return questions paired with wrong answers, taken from questions of the same category.
 
     Both are about the same conversation, so that the wrong answer is on the subject.
     """
@@ -272,7 +272,7 @@ def _draw_wrong(
 
 
 def _read_text(reply: str) -> str:
-    """Return an answer without its chain of thought; raise BadAnswer for an empty rest."""
+    """Remove the chain of thought from an answer; raise BadAnswer if nothing remains."""
     text = reply.rpartition("</think>")[2].strip()
     if not text:
         raise BadAnswer("The answer is empty.")
@@ -280,7 +280,7 @@ def _read_text(reply: str) -> str:
 
 
 def _read_verdict(reply: str) -> str:
-    """Return "correct" or "wrong"; raise BadAnswer if a reply contains neither word or both."""
+    """Return "correct" or "wrong"; raise BadAnswer unless the reply contains exactly one."""
     words = {word.strip(".,:;!*\"'`") for word in _read_text(reply).lower().split()}
     accepts, refuses = "correct" in words, bool(words & {"wrong", "incorrect"})
     if accepts is refuses:

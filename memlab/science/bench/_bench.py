@@ -275,14 +275,14 @@ class _UnderPack:
 def _open_filled(
     sources: Sequence[Conversation], embedder: EmbedderSpec, pack: Pack, folder: Path
 ) -> tuple[Lab, float]:
-    """Open a new lab for a pack, and store the conversations in it."""
+    """Open a new lab for a pack, and store the conversations there."""
     clock = ManualClock(max(source.end for source in sources))
     lab = open_lab(folder / "lab", pack=pack, embedder=embedder, clock=clock)
     return lab, _fill_lab(lab, sources)
 
 
 def _open_again(lab: Lab, pack: Pack, folder: Path) -> tuple[_UnderPack, None]:
-    """Return the user's open lab with a pack in use, without a copy."""
+    """Activate a pack in the user's open lab, and return the lab."""
     return _UnderPack(lab, pack), None
 
 
@@ -312,7 +312,7 @@ def _own_result(name: str, plan: Plan, systems: Sequence[SystemResult], limit: i
 def _load_packs(
     packs: PolicyLike, active: Callable[[], Pack] | None = None, *, baselines: bool
 ) -> list[Pack]:
-    """Load the packs, and the baselines whose names no pack has."""
+    """Load the packs, and those baselines that have no pack of the same name."""
     chosen = as_packs(pack_names() if packs is None else packs, active)
     if baselines:
         chosen += [
@@ -347,7 +347,7 @@ def _measure_packs(
 def _measure_pack(
     plan: Plan, open_pack_lab: _OpenLab, limit: int, pack: Pack, step: Step
 ) -> list[SystemResult]:
-    """Recall for all questions under a pack: unlogged to rank, then logged to time."""
+    """Recall each question twice under a pack: unlogged for ranks, logged for the latency."""
     with tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder:
         lab, rate = open_pack_lab(pack, Path(folder))
         with lab:
@@ -362,7 +362,7 @@ def _measure_pack(
 
 
 def _fill_lab(lab: Lab, conversations: Sequence[Conversation]) -> float:
-    """Remember each conversation in one batch, and return the turns per second.
+    """Store each conversation in one batch, and return the number of turns per second.
 
     The turns are durable when the function returns. The embedder is loaded before the time is measured.
     """
@@ -452,7 +452,7 @@ def _score_rankings(
 
 
 def _collect_evidence(plan: Plan) -> dict[str, tuple[frozenset[str], ...]]:
-    """Return the evidence of every question, keyed by the name of the label set."""
+    """Return the evidence of every question for each label set, keyed by the set's name."""
     return {
         name: tuple(question.evidence[index] for question in plan.questions)
         for index, name in enumerate(plan.sets)

@@ -109,7 +109,7 @@ _UNSEEN = dict.fromkeys((0x200B, 0x2060, 0xFEFF, 0xAD))
 
 
 def _flatten(text: str) -> str:
-    """Return a text on one line, in the form that a context gives it, except for forged marks."""
+    """Return a text on one line, as in a context, with forged markers removed."""
     return " ".join(printable(text.translate(_UNSEEN)).split())
 
 
@@ -128,7 +128,7 @@ class _Memories:
             self.lines[id] = f"- {created:%Y-%m-%d}{source}: {self.flat[id]}\n"
 
     def fill(self, ids: Iterable[int], budget: int | None) -> tuple[str, set[int]]:
-        """Return a prompt of the first memories that fit, in order, and their ids."""
+        """Return a prompt of the leading memories that fit the budget, and their ids."""
         free = None if budget is None else 4 * budget - sum(map(len, _MARKS))
         chosen: list[int] = []
         for id in ids:
@@ -343,7 +343,7 @@ def bench_budgets(
     key: KeySource | None = None,
     executor: Workers = None,
 ) -> BudgetResult:
-    """Measure the evidence and answers in prompts of limited token budgets.
+    """Measure the evidence and answers that prompts of limited size contain.
 
     Parameters
     ----------

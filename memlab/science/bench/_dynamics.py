@@ -270,7 +270,7 @@ def bench_dynamics(
 def _measure_dynamics(
     embedder: EmbedderSpec, limit: int, task: tuple[Pack, LabelledConversation], step: Step
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Measure a pack on a conversation, both stored at once and simulated over time.
+    """Measure a pack on a conversation, stored at once and simulated over time.
 
     Returns the answers of ``_ask_questions``, and the status of each memory at the end.
     """
@@ -321,7 +321,7 @@ def _simulate(lab: Lab, labelled: LabelledConversation) -> None:
 def _ask_questions(
     labelled: LabelledConversation, stored: Lab, lived: Lab, limit: int
 ) -> list[dict[str, Any]]:
-    """Recall for each question in both labs, and return the results as rows.
+    """Recall for each question in both labs, and return a row for each question.
 
     A row has the recall of current evidence, and the share of outdated evidence shown, in each lab.
     """

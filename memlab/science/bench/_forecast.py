@@ -306,7 +306,7 @@ class _Log:
     outcome: NDArray[np.bool_]
 
     def until(self, past: Rows) -> _Log:
-        """Return a log with only these forecasts and the uses before them."""
+        """Return a log with only the given forecasts, and without later uses."""
         early = self.uses.days <= self.days[past].max()
         moved = np.cumsum(early) - 1
         uses = Uses(
@@ -329,14 +329,14 @@ class _Log:
 
 
 def _logarithmic(values: Floats, base: float) -> Rows:
-    """Return the integer part of each logarithm; -1000 for values below one."""
+    """Return the integer part of each value's logarithm; -1000 for values below one."""
     with np.errstate(divide="ignore"):
         logarithms = np.floor(np.log(values) / np.log(base))
     return np.where(values >= 1, logarithms, -1000).astype(np.int64)
 
 
 def _by_user(reviews: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], pl.DataFrame]]:
-    """Yield the rated reviews of each user, by card and time in days."""
+    """Yield each user's rated reviews, sorted by card and time in days."""
 
     def find_column(what: str, *names: str) -> str:
         present = next((name for name in names if name in reviews.columns), None)
@@ -484,7 +484,7 @@ def _predict(
     number: int,
     values: list[dict[str, Any]],
 ) -> Iterator[pl.DataFrame]:
-    """Yield forecasts for one part of a log: by the base rate, each pack and each fitted pack."""
+    """Yield forecasts for one part of a log by the base rate, the packs and the fitted packs."""
     bins = log.bins()[part]
     base = np.full(len(log.item), log.outcome[past].mean())
 
@@ -528,7 +528,7 @@ def _losses(chances: Floats, outcome: NDArray[np.bool_]) -> Floats:
 
 
 def _recalibrate(chances: Floats, outcome: NDArray[np.bool_], past: Rows) -> Floats:
-    """Fit a logistic regression to past log-odds, and apply the regression to all forecasts."""
+    """Recalibrate forecasts by a logistic regression on the log-odds of past forecasts."""
     odds = np.log(chances / (1 - chances))[:, None]
     if np.ptp(odds[past]) == 0:
         return np.full(len(chances), outcome[past].mean())
@@ -597,7 +597,7 @@ def _parameters(pack: Pack) -> tuple[list[str], Floats, Floats, Floats]:
 
 
 def _with_parameters(pack: Pack, values: Mapping[str, float]) -> Pack:
-    """Set parameters of a pack by name, in every policy that declares them."""
+    """Return a pack with new parameter values, in every policy that declares the parameter."""
     return pack.with_params(
         {
             f"{slot}:{name}": value
@@ -609,7 +609,7 @@ def _with_parameters(pack: Pack, values: Mapping[str, float]) -> Pack:
 
 
 def _score(own: pl.DataFrame) -> dict[str, Any]:
-    """Return the scores of one forecaster on all its forecasts."""
+    """Return the scores of one forecaster over all its forecasts."""
     chances, outcome = own["chance"].to_numpy(), own["outcome"].to_numpy()
     losses = _losses(chances, outcome)
     users = own["user"]

@@ -203,7 +203,7 @@ _COLUMNS = ("question", "wanted", "project", "at", "category")
 
 
 def own_questions(source: object) -> Sequence[OwnQuestion]:
-    """Convert a frame or ``lab.questions``; return questions from a file unchanged.
+    """Convert a frame or ``lab.questions`` to questions; return other sequences unchanged.
 
     Raises
     ------
@@ -306,13 +306,13 @@ class _Names:
         )
 
     def _within(self, names: list[str], project: str | None) -> list[str]:
-        """Keep the ids of memories in a project or in no project; keep all without a project."""
+        """Keep ids of memories in a project or in no project; keep all if the project is None."""
         return [
             name for name in names if project is None or self._projects[name] in (project, None)
         ]
 
     def _nearest(self, wanted: str) -> str:
-        """Return a hint that quotes the stored text with most words in common with ``wanted``."""
+        """Return a hint that quotes the stored text sharing most words with ``wanted``."""
         words = set(wanted.lower().split())
         best = max(self._texts, key=lambda text: len(words & set(text.lower().split())), default="")
         shared = len(words & set(best.lower().split()))

@@ -196,7 +196,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 @lru_cache(1 << 16)  # the words of a conversation recur in each of its contexts
 def _stem(word: str) -> str:
-    """Return the Porter stem of a lower-case word, as LoCoMo's scores do."""
+    """Return the Porter stem of a lower-case word, for scores comparable with LoCoMo's."""
     return str(_STEMMER.stemWord(word))
 
 
@@ -262,7 +262,7 @@ def read_answer(question: str, context: str) -> str:
 
 
 def _find_sentences(question: str, context: str) -> tuple[list[_Sentence], Set[str]]:
-    """Return the sentences of a context with scores of their match, and the question's stems."""
+    """Return the scored sentences of a context, and the stems of the question."""
     lines = filter(None, map(_LINE.fullmatch, context.splitlines()))
     notes = [_Note(_read_day(line[1]), line[2] or "", line[3]) for line in lines]
     names = {note.speaker for note in notes if note.speaker}

@@ -99,7 +99,7 @@ class Uses:
 
 
 def replay(pack: Pack, uses: Uses) -> dict[str, Floats]:
-    """Return the fields that ``reinforce`` changes, after each use; NaN if missing."""
+    """Return the values that ``reinforce`` gives to fields after each use; NaN if missing."""
     policy = pack.policies["reinforce"]
     names = tuple(policy.fields)
     defaults = {name: _default(name) for name in names}
@@ -154,7 +154,7 @@ def retain(
 
 
 def _inputs(pack: Pack, policy: Policy, columns: Columns) -> Columns:
-    """Return a column for each input of a policy, filled from a new memory if unknown."""
+    """Return a column for each input of a policy, with a new memory's value if unknown."""
     count = len(columns["age-days"])
 
     def input_column(name: str) -> Any:
@@ -189,6 +189,6 @@ def _new_memory() -> Moment:
 
 
 def _default(field: str) -> float:
-    """Return a field's value for a new memory; NaN if a new memory has none."""
+    """Return a field's value for a new memory, or NaN if the field starts without a value."""
     value = MEMORY[field.replace("-", "_")].default
     return np.nan if value is None else float(value)

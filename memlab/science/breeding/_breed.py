@@ -249,7 +249,7 @@ def _check_breedable(policy: Policy) -> None:
 def _first_valid(
     policy: Policy, draw: Callable[[], _Edit], tries: int, max_nodes: int
 ) -> tuple[Policy, _Edit | None, int]:
-    """Return the first valid child, its edit and the number of tries; otherwise the parent."""
+    """Return the first valid child, its edit and the number of tries; return the parent if none."""
     size = len(reachable(policy.root))
     for spent in range(1, tries + 1):
         try:
@@ -477,7 +477,7 @@ def _find_bindings(policy: Policy, path: Path) -> list[tuple[Form, Form]]:
 
 
 def _swappable(form: Form | None) -> tuple[str, ...]:
-    """Return the operators that may replace a call's operator, or an empty tuple."""
+    """Return the operators that may replace a call's operator, or () if no operator may."""
     if form is None:
         return ()
     operator = ALIASES.get(form.head, form.head)

@@ -148,7 +148,7 @@ def find_basis(
 
 
 def describe_basis(basis: Basis, treatment: str) -> list[tuple[str, str]]:
-    """Return the facts as pairs of label and text; ``treatment`` is that of missing feedback."""
+    """Return the facts as pairs of label and text, with the treatment of missing feedback."""
     low, high = basis.rewards
     drawn = basis.probabilities and " to ".join(
         dict.fromkeys(f"{chance:.3g}" for chance in basis.probabilities)
@@ -185,13 +185,13 @@ def describe_basis(basis: Basis, treatment: str) -> list[tuple[str, str]]:
 
 
 def list_groups(influence: pl.DataFrame, difference: float) -> list[dict[str, Any]]:
-    """Return the groups whose removal changes a difference most, as rows of the influence."""
+    """Return the groups whose removal changes a difference most, as rows of ``influence``."""
     change = (pl.col("difference") - difference).abs()
     return influence.sort(change, descending=True, nulls_last=False).head(_LISTED).to_dicts()
 
 
 def _probabilities(duel: Duel) -> Floats:
-    """Return the probabilities of a duel's random draws, of disputed items or of whole lists."""
+    """Return the probabilities of a duel's draws, either of disputed items or of whole lists."""
     if duel.shares is not None:
         return duel.shares.ravel()
     chance = duel.log.propensity[np.setxor1d(duel.own.rows, duel.base.rows)]

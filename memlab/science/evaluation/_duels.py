@@ -72,7 +72,7 @@ class Observations:
         ]
 
     def process(self, course: Course, unit: float, heaviest: float) -> Process:
-        """Return the observations as input of a confidence sequence, in the order of ``course``.
+        """Return the observations as the input of a confidence sequence, ordered by ``course``.
 
         A block of several recalls is one observation, because its recalls depend on each other. It
         counts for ``heaviest`` recalls at most.
@@ -277,7 +277,7 @@ DRAFT_RATES = 3.0
 
 
 def _scale_of(challenge: Challenged) -> float:
-    """Return the factor for the rates of a confidence sequence, by the design of its first recall.
+    """Return the rate factor of a confidence sequence, given the design of its first recall.
 
     Logs without groups keep the rates that were in use when they were recorded.
     """
@@ -287,7 +287,7 @@ def _scale_of(challenge: Challenged) -> float:
 
 
 def _measure_recall_cost(log: Log, live: TopK) -> float | None:
-    """Return how much recall the shown results lost compared with those of the live pack.
+    """Return the recall that the shown results lost compared with the live pack's results.
 
     Items with a positive reward are relevant. An item that was shown with probability p stands for
     1 / p items like it.
@@ -363,7 +363,7 @@ def _identify_comparison(name: str, challenge: Challenged, live: str | None) -> 
 
 
 def _show_same(challenge: Challenged, name: str) -> bool:
-    """Return whether both packs show the same items; order matters only for A/B designs."""
+    """Return whether both packs show the same items, and in A/B designs the same order."""
     own = challenge.heads[name].ids
     return own == challenge.live or not (challenge.shares or {*own} ^ {*challenge.live})
 
@@ -371,7 +371,7 @@ def _show_same(challenge: Challenged, name: str) -> bool:
 def _number_comparisons(
     logged: Sequence[Challenged | None], hashes: Sequence[str | None]
 ) -> dict[_Version, tuple[int, float]]:
-    """Return the number of each comparison and its share of the error, in order of first recall.
+    """Return each comparison's number and its share of the error, in order of first recall.
 
     Both are read from the first recall of the comparison, so a part of the log has them too. A
     comparison that began before comparisons were numbered gets the next number, in the order of
@@ -391,7 +391,7 @@ def _number_comparisons(
 
 
 def comparisons_begun(log: Log) -> int:
-    """Return the largest number of a comparison in the log, or 0 without comparisons."""
+    """Return the highest number of any comparison in the log, or 0 without comparisons."""
     numbers = _number_comparisons(read_challenges(log), _live_hashes(log)).values()
     return max((number for number, _ in numbers), default=0)
 
@@ -444,7 +444,7 @@ def _logged_top_k(name: str, ids: Sequence[Sequence[int | str]], log: Log) -> To
 def observe_items(
     duel: Duel, evidence: Evidence, compared: Compared, rate: Floats, settings: Settings
 ) -> Observations:
-    """Return observations of the packs' difference from single items.
+    """Return observations of the difference between packs, each based on single items.
 
     A recall that logged its groups has an observation for each group, and for each ungrouped item
     on which the packs differ. A recall without groups has one observation.
@@ -544,7 +544,7 @@ def observe_recalls(
     rate: Floats,
     settings: Settings,
 ) -> Observations:
-    """Return an observation of the packs' difference for each recall, from whole result lists.
+    """Return one observation of the difference between packs for each recall.
 
     The observation is the reward of the recall minus the mean of earlier recalls, divided by the
     probability of the results shown. It is 0 if both packs have the same results. Unsupported items
@@ -598,7 +598,7 @@ def observe_recalls(
 
 
 def _check_exposures(duel: Duel, log: Log) -> None:
-    """Raise InputError if an A/B recall shows other results than those of its pack."""
+    """Raise InputError if an A/B recall shows results of another pack than its own."""
     count = np.bincount(log.recall, weights=log.exposed, minlength=len(log))
     for top_k, arm in ((duel.own, 1), (duel.base, -1)):
         wrong = (duel.arm == arm) & (

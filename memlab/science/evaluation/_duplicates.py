@@ -30,7 +30,7 @@ _WORD = re.compile(r"\w+")
 
 
 def find_repeated(log: Log, rows: Ints, ranks: Ints) -> Ints:
-    """Return a policy's items with unknown reward because they repeat another of its items.
+    """Return the rows of a policy's items that repeat another item, so their reward is unknown.
 
     ``rows`` are the policy's items, and ``ranks`` their ranks. Without content of the items the
     result is empty.

@@ -312,7 +312,7 @@ def evaluate(
 
 
 def _refuse_arguments(**arguments: object) -> None:
-    """Raise InputError for the first true argument, because logs on disk do not support any."""
+    """Raise InputError for the first argument that was passed, for logs on disk."""
     name = next((name for name, value in arguments.items() if value), None)
     if name is not None:
         raise InputError(
@@ -374,7 +374,7 @@ def _was_shown(log: Log, top_k: TopK) -> bool:
 
 
 def _state_fact(log: Log, settings: Settings, features: Floats, top_k: TopK) -> Compared:
-    """Return the observed mean reward of items that were all shown; propensities are not needed."""
+    """Return the observed mean reward of items that were all shown, without propensities."""
     certain = replace(cluster_facts(log), propensity=np.where(log.exposed, 1.0, log.propensity))
     evidence = gather_evidence(certain, replace(settings, position=False), features)
     return compare(evidence, top_k, None)

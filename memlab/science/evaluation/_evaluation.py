@@ -136,7 +136,7 @@ class PolicyValue:
 
     @property
     def closed(self) -> tuple[Gate, ...]:
-        """The gates that failed; they withhold the value unless it was observed directly."""
+        """The gates that failed, so that a value not observed directly is withheld."""
         if self.measured is None:
             return () if self.value else (ONE_CLUSTER,)
         return tuple(gate for gate in self.measured.gates if gate.closed)
@@ -433,7 +433,7 @@ class Evaluation(Report):
 
     @property
     def open_windows(self) -> int:
-        """The number of recalls left out because feedback on them may still arrive."""
+        """The number of recalls left out because users may still give feedback on them."""
         return self._log.open
 
     @property
@@ -682,7 +682,7 @@ def name_verdict(gap: Estimate | None, adjusted: float, level: float) -> str:
 
 
 def _estimate_columns(name: str, estimate: Estimate | None) -> dict[str, object]:
-    """Return the value and the bounds of an estimate as columns; undefined numbers are null."""
+    """Return an estimate's value and bounds as columns; undefined numbers are null."""
     prefix = f"{name}_" if name else ""
     values = (
         (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
@@ -760,7 +760,7 @@ def _state_finding(ev: Evaluation) -> str:
 
 
 def refusal_lines(ev: Evaluation) -> list[str]:
-    """Return the most fundamental reason for each policy without a value, as sentences.
+    """Return, as sentences, the most fundamental reason for each policy without a value.
 
     Policies that share the reason share the sentence. ``Evaluation.details`` has all reasons.
     """

@@ -332,7 +332,7 @@ def _list_memories(lab: object | None) -> pl.DataFrame | None:
 
 
 def _from_feedback(slates: Slates, log: Log) -> tuple[pl.DataFrame, int, list[str]]:
-    """Treat memories with helpful feedback as the wanted memories, and return them.
+    """Return the memories with helpful feedback, which count as the wanted memories.
 
     Also returns the number of recalls with feedback, and remarks.
     """
@@ -357,7 +357,7 @@ def _from_feedback(slates: Slates, log: Log) -> tuple[pl.DataFrame, int, list[st
 
 
 def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, list[str]]:
-    """Return wanted memories from labels, the number of labelled recalls, and remarks."""
+    """Return the wanted memories in labels, the number of labelled recalls, and remarks."""
     by = next((name for name in ("decision", "question") if name in labels.columns), None)
     if by is None:
         raise InputError(
@@ -414,7 +414,7 @@ def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, lis
 def _assign_places(
     wanted: pl.DataFrame, log: Log, pools: pl.DataFrame, memories: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """Assign each wanted memory to the stage that lost it, or to "found".
+    """Assign each wanted memory to the stage at which it was lost, or to "found".
 
     If several memories have the ref of a label, the memory that reached the latest stage counts.
     """
@@ -490,7 +490,7 @@ def _assign_places(
 
 
 def _count_places(rows: pl.DataFrame, log: Log, level: float) -> Sample:
-    """Count wanted memories by cluster, in total and by the stage that lost them."""
+    """Count wanted memories by cluster, in total and by the stage at which they were lost."""
     cluster = log.cluster[rows["recall"].to_numpy()]
     clusters = np.unique(cluster, return_inverse=True)[1]
     places = rows["place"].to_numpy()
@@ -503,7 +503,7 @@ def _count_places(rows: pl.DataFrame, log: Log, level: float) -> Sample:
 
 
 def _estimate_share(sample: Sample, index: int) -> Estimate:
-    """Estimate the share of wanted memories that were lost at one stage or found."""
+    """Estimate the share of wanted memories that were lost at one stage, or that were found."""
     return sample.estimate(lambda totals: np.asarray(totals[..., 1 + index] / totals[..., 0]))
 
 

@@ -42,7 +42,7 @@ can change the process most; the verdict itself rests on all groups.
 
 
 def level_without(level: float) -> float:
-    """Return the confidence level required of a verdict without any one group.
+    """Return the confidence level that a verdict needs when any one group is left out.
 
     The error is 4 (1 - ``level``), at most .5, with half of it on each side. In simulations honest
     runs then need 6 to 8% more recalls, and 15 to 17% more with half of that error. The share of
@@ -164,7 +164,7 @@ class Influence:
         return None, remark
 
     def decided(self, kinds: Container[str], *, above: bool) -> NDArray[np.bool_]:
-        """Return the blocks after which the verdict holds without any one large group."""
+        """Return the blocks after which the verdict holds if any one large group is left out."""
         decided: NDArray[np.bool_] = np.ones(int(self.process.block[-1]) + 1, dtype=np.bool_)
         for kind, codes in self.codes.items():
             if kind in kinds:

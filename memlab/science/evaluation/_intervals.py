@@ -133,7 +133,7 @@ def mean(totals: Floats) -> Floats:
 
 
 def degrees_of_freedom(sizes: ArrayLike) -> float:
-    """Return the degrees of freedom for a mean over clusters of unequal sizes, at least 1.
+    """Return the degrees of freedom, at least 1, for a mean over clusters of unequal sizes.
 
     ``sizes`` is f64[clusters]. The value is Satterthwaite's approximation under independence, in
     the form of Bell and McCaffrey. For equal clusters it is the number of clusters less 1. With the
@@ -219,7 +219,7 @@ class Sample:
     # Cached: every statistic of a sample reads these rows.
     @cached_property
     def _left(self) -> Floats:
-        """The column totals over all clusters, then the totals without each cluster."""
+        """The column totals over all clusters, followed by the totals without each cluster."""
         return np.concatenate([self.total[None, :], self.total - self.sums])
 
 
@@ -312,7 +312,7 @@ def cluster_interval(
 def adjust_all(
     estimates: Sequence[Estimate], level: float, adjust: Adjustment = "bonferroni"
 ) -> list[tuple[Estimate, float]]:
-    """Return estimates with simultaneous intervals and p-values adjusted for the family.
+    """Return estimates with intervals and p-values adjusted for simultaneous inference.
 
     An interval excludes 0 if and only if the adjusted p-value is below 1 - ``level``, because both
     invert one test. "bonferroni": all intervals hold together at ``level``. "bh": the expected share

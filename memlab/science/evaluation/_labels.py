@@ -135,7 +135,7 @@ def _reciprocal_rank(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
 
 
 def _average_precision(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """Return the average precision of each question; the mean over questions is MAP."""
+    """Return the average precision of each question, whose mean is MAP."""
     precision = np.cumsum(relevant, axis=1) / np.arange(1, relevant.shape[1] + 1)
     return np.asarray(np.where(relevant, precision, 0.0).sum(axis=1) / gold)
 
@@ -273,7 +273,7 @@ class Gold:
         return Judged(_mark_relevant(target, self.wanted, len(self.log), self.cut), self.count)
 
     def totals(self, target: Target, judgement: Judged | None = None) -> tuple[Floats, Floats]:
-        """Return, for each recall, whether it has labels, and the policy's ranking metric."""
+        """Return the number of labelled recalls and the policy's ranking metric by recall."""
         values = measure(judgement or self.judge(target), self.metric)
         return self.judged.astype(np.float64), np.where(self.judged, values, 0.0)
 

@@ -78,7 +78,7 @@ _KEY = ["decision", "memory_id"]
 
 
 def horizon_micros(horizon: Horizon) -> int | None:
-    """Convert a horizon to microseconds; None means no horizon.
+    """Convert a horizon to microseconds, or return None for no horizon.
 
     A horizon is a ``timedelta``, or a text of a number and the unit m, h, d or w.
 
@@ -109,7 +109,7 @@ def optional_column(
 
 
 def number_recalls(recalls: pl.DataFrame) -> pl.DataFrame:
-    """Add the column ``recall``, the number of each row from 0."""
+    """Add the column ``recall``, which numbers the rows from 0."""
     return recalls.with_row_index("recall").with_columns(pl.col("recall").cast(pl.Int64))
 
 
@@ -194,7 +194,7 @@ def read_answers(
 
 
 def _describe_arrivals(judgements: pl.DataFrame, decisions: pl.DataFrame) -> list[str]:
-    """Return a remark if a log without a horizon is likely to get more feedback."""
+    """Return a remark if feedback on recent recalls of the log is probably still missing."""
     frames = judgements, decisions
     if not judgements.height or not all(
         frame.schema.get("at", pl.Null()).is_temporal() and not frame["at"].null_count()
@@ -318,7 +318,7 @@ RESERVED = ("decision", "memory_id", "propensity", "rank", "score", "text")
 
 
 def is_randomised(propensity: Floats) -> Flags:
-    """Return whether each item is randomised: its propensity is between 0 and 1."""
+    """Return whether the propensity of each item is between 0 and 1, so that it was randomised."""
     return (propensity > 0) & (propensity < CERTAIN)
 
 
@@ -400,7 +400,7 @@ class Log:
         return frame if self._selected is None else frame.filter(self._selected)
 
     def only(self, recalls: Ints) -> Log:
-        """Return the log with only the recalls at these ascending indices."""
+        """Return the log restricted to the recalls at these ascending indices."""
         new_index = np.full(len(self), -1, dtype=np.int64)
         new_index[recalls] = np.arange(len(recalls))
         selected = new_index[self.recall] >= 0
@@ -454,7 +454,7 @@ class Log:
         return tuple(map(int, self.decisions["seed"].drop_nulls().unique().sort()))
 
     def provenance(self, hashes: Mapping[str, str | None]) -> str:
-        """Return a caption's phrase with the hashes and seeds of the log and the policies."""
+        """Return a phrase for captions with the hashes and seeds of the log and the policies."""
         policies = "".join(f"{name} {(text or 'unknown')[:12]}, " for name, text in hashes.items())
         seeds = ", ".join(map(str, self.seeds)) or "not logged"
         return (
@@ -489,7 +489,7 @@ class Log:
 
 
 def _expand_mask(outer: Flags, inner: Flags) -> Flags:
-    """Expand ``inner``, a mask of the rows that ``outer`` selects, to all rows."""
+    """Convert a mask over the rows that ``outer`` selects to a mask over all rows."""
     mask = np.zeros(len(outer), dtype=np.bool_)
     mask[np.flatnonzero(outer)[inner]] = True
     return mask
@@ -568,7 +568,7 @@ def _require(frame: pl.DataFrame | pl.Schema, name: str, columns: Sequence[str])
 
 
 def _check_types(frame: pl.DataFrame, decisions: pl.DataFrame, name: str) -> None:
-    """Raise InputError if a table's decision ids have another type than those of decisions."""
+    """Raise InputError if a table's decision ids differ in type from the decisions table."""
     _require(frame, name, _KEY)
     if frame.height and frame["decision"].dtype not in (decisions["decision"].dtype, pl.Null):
         raise InputError(
@@ -578,7 +578,7 @@ def _check_types(frame: pl.DataFrame, decisions: pl.DataFrame, name: str) -> Non
 
 
 def _first_row(frame: pl.DataFrame, bad: pl.Expr) -> dict[str, object] | None:
-    """Return the first row where ``bad`` is true, with its number; None if there is no such row."""
+    """Return the first row where ``bad`` is true, with its number, or None without such a row."""
     matches = frame.with_row_index("row").filter(bad).head(1)
     return matches.row(0, named=True) if matches.height else None
 
@@ -772,7 +772,7 @@ def number_queries(decisions: pl.DataFrame) -> Ints | None:
 
 
 def _assign_named(counted: pl.DataFrame, by: str | None) -> tuple[Ints, int, str]:
-    """Group recalls into clusters by a unit, or by the column ``cluster`` if the unit is None."""
+    """Group recalls into clusters by a unit, which defaults to the column ``cluster``."""
     count = counted.height
     if by == "decision" or (by is None and "cluster" not in counted.columns):
         return np.arange(count), count, "decision"

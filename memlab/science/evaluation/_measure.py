@@ -267,7 +267,7 @@ def calibrate_rewards(log: Log) -> tuple[Log, Credited | None]:
 
 
 def credited_note(log: Log, credited: Credited | None) -> list[str]:
-    """Return a report's remark on attributed rewards; empty without attributed rewards."""
+    """Return a report's remark on attributed rewards, if there are any."""
     if credited is not None:
         return [credited.note]
     if not (~np.isnan(log.attributed) & ~log.stated & log.answered).any():
@@ -348,7 +348,7 @@ class Estimates:
         self.examination, self.credited = examination, credited
 
     def value(self, sample: Sample) -> tuple[Estimate, float, float]:
-        """Estimate a policy's value; also return its bounds without sampling error.
+        """Estimate a policy's value, and return its bounds without sampling error too.
 
         The interval covers the value for any rewards of unsupported items.
         """
@@ -362,7 +362,7 @@ class Estimates:
     def difference(
         self, sample: Sample, *, level: float | None = None
     ) -> tuple[Estimate, float, float]:
-        """Estimate a difference from totals of a contrast; also return its bounds.
+        """Estimate a difference from a contrast's totals, and return its bounds too.
 
         The bounds have no sampling error.
         """
@@ -382,7 +382,7 @@ class Estimates:
         typical: Statistic,
         level: float | None = None,
     ) -> tuple[Estimate, float, float]:
-        """Estimate a value that is known only up to two bounds; also return both bounds."""
+        """Estimate a value that is known only within two bounds, and return the bounds too."""
         with np.errstate(divide="ignore", invalid="ignore"):
             low, high, middle = (
                 float(statistic(sample.total)) for statistic in (smallest, largest, typical)
@@ -560,7 +560,7 @@ class Evidence(Estimates):
         ]
 
     def _rank_rows(self, top_k: TopK) -> Ints:
-        """Return the rank of each candidate in a top-k, int64[n]; 0 if not in the top-k."""
+        """Return the rank of each candidate in a top-k, int64[n]; 0 for other candidates."""
         ranks = np.zeros(len(self.log.recall), dtype=np.int64)
         ranks[top_k.rows] = 1 if top_k.ranks is None else top_k.ranks
         return ranks
@@ -887,12 +887,12 @@ class Tests:
 
     @cached_property
     def _contradicted(self) -> bool:
-        """Whether the log contradicts a propensity of 1: an item that was not shown."""
+        """Whether an item with a propensity of 1 was not shown, which contradicts the log."""
         return bool(((self._log.propensity >= 1) & ~self._log.exposed).any())
 
     @cached_property
     def _balance(self) -> Balance:
-        """The test that logged propensities are correct, with weights that suit any policy."""
+        """The test of the hypothesis that logged propensities are correct, for any policy."""
         log, rows = self._log, self._randomised_rows
         propensity, recall, rank = log.propensity[rows], log.recall[rows], self.scaled_rank[rows]
         weight = None
@@ -967,7 +967,7 @@ def name_numeric(names: Sequence[str], schema: pl.Schema) -> list[str]:
 
 
 def read_score(log: Log, names: Sequence[str], schema: pl.Schema) -> tuple[str | None, Floats]:
-    """Return the score by which the log was ranked, higher is better, after its name.
+    """Return the name and values of the score that ranked the log, where higher is better.
 
     The score is ``score``, otherwise minus ``rank``, otherwise the first feature whose values decrease
     with the position of the certain items. If no feature does, the name is None and the score 0.
@@ -1001,7 +1001,7 @@ def select_features(
 
 
 def _read_columns(log: Log, names: Sequence[str]) -> Floats:
-    """Return columns of the candidates, f64[n, columns]; numbers that are not finite become 0."""
+    """Return columns of the candidates, f64[n, columns]; infinite and missing numbers become 0."""
     if not names:
         return np.zeros((len(log.recall), 0))
     values = log.pool(names).select(pl.col(name).cast(pl.Float64) for name in names).to_numpy()
@@ -1009,7 +1009,7 @@ def _read_columns(log: Log, names: Sequence[str]) -> Floats:
 
 
 def _find_ranking(log: Log, scores: Floats) -> int | None:
-    """Return the first score column that decreases with the position of items shown for certain."""
+    """Return the first score column that decreases with the position of surely shown items."""
     rows = np.flatnonzero(log.exposed & (log.propensity >= CERTAIN) & (log.position > 0))
     rows = rows[np.lexsort((log.position[rows], log.recall[rows]))]
     is_next = np.diff(log.recall[rows]) == 0
@@ -1023,7 +1023,7 @@ def _find_ranking(log: Log, scores: Floats) -> int | None:
 
 
 def compare(evidence: Evidence, top_k: TopK, base: TopK | None) -> Compared:
-    """Estimate a policy's value, and its difference to ``base`` unless ``base`` is None.
+    """Estimate a policy's value, and its difference to ``base`` if a base is given.
 
     Near-duplicates that the log never showed together are unsupported, except the first of them.
     """
@@ -1038,7 +1038,7 @@ def compare(evidence: Evidence, top_k: TopK, base: TopK | None) -> Compared:
 
 
 def doubt_redundancy(p: float | None, unseen: int) -> float | None:
-    """Return a test's p-value, or NaN if a policy would show pairs that the log does not have.
+    """Return a test's p-value, or NaN if the policy shows pairs that are not in the log.
 
     ``unseen`` is the number of recalls in which the policy would show other pairs.
     """
@@ -1046,7 +1046,7 @@ def doubt_redundancy(p: float | None, unseen: int) -> float | None:
 
 
 def repeated_note(name: str, repeated: int) -> list[str]:
-    """Return a report's remark on near-duplicates without a reward; empty without any."""
+    """Return a report's remark on near-duplicates without a reward, if there are any."""
     if not repeated:
         return []
     return [
@@ -1111,7 +1111,7 @@ def measure(evidence: Evidence, compared: Compared, tests: Tests) -> Measured:
 
 
 def measure_support(log: Log, top_k: TopK) -> tuple[float, float, Ints]:
-    """Return how well a log supports a top-k: two shares, and the rows of the shown items.
+    """Return the share of unsupported items, the share of unknown propensity, and the shown rows.
 
     The first value is the share of unsupported items, NaN if the log does not record it. The second
     is the share of items shown with an unknown probability, and the third the row numbers of the
@@ -1153,7 +1153,7 @@ def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
 
 
 def _mean_elsewhere(propensity: Floats, ranks: Floats, recall: Ints) -> Floats:
-    """Return the mean propensity at the same rank in all other recalls, or 0 without others."""
+    """Return the mean propensity at the same rank in the other recalls, or 0 if there are none."""
     order = np.lexsort((ranks, recall))
     first = np.searchsorted(recall[order], recall[order])
     rank = np.empty(len(order), dtype=np.int64)

@@ -207,7 +207,7 @@ class _Summed:
         """Return the totals of the items in one set but not in another, f64[rows, columns]."""
 
         def read(name: str) -> Ints:
-            """Return a column of integers, or 0 if the column is absent."""
+            """Return a column of integers, or 0 if the frame lacks the column."""
             if name not in frame.columns:
                 return np.zeros(frame.height, dtype=np.int64)
             return frame[name].to_numpy()
@@ -221,7 +221,7 @@ class _Summed:
         return np.column_stack(columns)
 
     def _arms(self, frame: pl.DataFrame, name: str, other: str | None) -> Floats:
-        """Return the number of recalls, then the totals of a value or a difference."""
+        """Return the number of recalls, followed by the totals of a value or a difference."""
         first = str(self.numbers[name])
         parts = [frame["recalls"].to_numpy()[:, None].astype(np.float64)]
         if other is None:
@@ -252,7 +252,7 @@ class _Summed:
         return Compared(top_k, base, self._arms(buckets, name, other), *value, *difference)
 
     def state_fact(self, name: str) -> Compared | None:
-        """Return the observed totals of a logging policy; None if it hid some of its items."""
+        """Return a logging policy's observed totals; None if some of its items were not shown."""
         counts = self._items(str(self.numbers[name]))
         if counts["hidden"]:
             return None
@@ -452,7 +452,7 @@ def _make_log(
 
 
 def _target(ranker: Ranker) -> Target:
-    """Return a policy's target without items, because sums do not contain any."""
+    """Return the target of a policy without items, because sums contain no items."""
     numbers = np.zeros(0, dtype=np.int64)
     empty = pl.Series("memory_id", [], pl.Int64)
     return Target(ranker, "re-scored", numbers, numbers, numbers, empty, _NOTHING, 0, None, None)
@@ -467,7 +467,7 @@ def _fill_counts(note: str, counts: tuple[int, ...]) -> str:
     numbers = iter(counts)
 
     def fill(match: re.Match[str]) -> str:
-        """Format the next count, with the noun that the placeholder names."""
+        """Format the next count with the noun that the placeholder names."""
         count = next(numbers)
         return count_of(count, match[1]) if match[1] else f"{count:,}"
 

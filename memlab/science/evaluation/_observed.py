@@ -116,7 +116,7 @@ def _format(estimate: Estimate) -> str:
 
 
 def cluster_facts(log: Log) -> Log:
-    """Return the log clustered for observed values: by query if queries are fewer than clusters."""
+    """Return the log clustered by query, if queries are fewer than clusters."""
     queries = number_queries(log.decisions)
     if queries is None:
         return log

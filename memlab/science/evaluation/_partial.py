@@ -197,7 +197,7 @@ def _cut_batches(frame: pl.LazyFrame, decision: str) -> Iterator[pl.DataFrame]:
 
 
 def _merge_stream(parts: Iterable[Sums]) -> Sums:
-    """Merge sums in pairs of equal size as they arrive, to add each of them only a few times."""
+    """Merge sums in pairs of equally many parts, as the sums arrive."""
     levels: list[Sums] = []
     for number, part in enumerate(parts):
         levels.append(part)
@@ -256,7 +256,7 @@ def _sum_slates(
 
 
 def _read_frame(frame: pl.DataFrame, columns: Mapping[str, Any] | None) -> Slates | None:
-    """Return the slates of a frame with a row for each candidate; None for an empty frame."""
+    """Return the slates in a frame with a row for each candidate; None for an empty frame."""
     if not frame.height:
         return None
     if columns is None:
@@ -272,7 +272,7 @@ def _read_frame(frame: pl.DataFrame, columns: Mapping[str, Any] | None) -> Slate
 
 
 def _refuse_whole(log: Log) -> None:
-    """Raise InputError for a log whose evaluation needs all recalls at once."""
+    """Raise InputError for a log that can only be evaluated as a whole."""
     samplers = set(log.decisions["sampler"]) if "sampler" in log.decisions else set()
     reason = (
         "Recalls that drew several probes (sampler gumbel) are tested"
@@ -314,7 +314,7 @@ def _name_clusters(log: Log, cluster: str | None, *, is_own: bool) -> tuple[str,
 
 
 def _define(prepared: Prepared, rankers: Sequence[Ranker], **more: Any) -> Definition:
-    """Return the definition of a partition's sums, which must agree with other partitions."""
+    """Return the definition of a partition's sums, which all partitions must share."""
     schema = prepared.schema
     read = {name for ranker in rankers if ranker.policy is not None for name in ranker.reads}
     return Definition(
@@ -444,7 +444,7 @@ _OUTSIDE = np.array([name in ("items", "impossible", "hidden") for name in ITEMS
 def _sum_sets(
     evidence: Evidence, top_ks: Sequence[TopK], members: Sequence[Flags]
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, Ints]]:
-    """Return the counts of item sets, and each set's totals by recall in fixed point.
+    """Return the counts of item sets, and the fixed-point totals of each set by recall.
 
     The sets are the items of each policy ("0"), those that two policies share ("0&1"), and all
     items that were shown ("shown"). Items that only one of two policies would show are the
@@ -475,7 +475,7 @@ def _sum_sets(
     sums: dict[str, Ints] = {}
 
     def add_set(name: str, member: Flags, columns: range, outside: Floats | None = None) -> None:
-        """Add totals under a name: of the ``member`` items, and of items ``outside`` the log."""
+        """Add the totals of a set of items under a name, including items outside the log."""
         # Items outside the log have no row: they add to the unsupported items of their recall alone.
         missing = np.zeros(len(log)) if outside is None else outside
         if not member.any() and not missing.any():

@@ -239,7 +239,7 @@ def lower_bound(values: Floats, alpha: float) -> float:
 
 
 def falls_at(times: Floats, values: Floats, after: NDArray[np.bool_]) -> bool:
-    """Return whether rewards fell when the version changed, and not before or after.
+    """Return whether rewards fell at the change of version, rather than before or after.
 
     ``times`` and ``values`` are f64[blocks] in order of time; ``after`` marks the blocks after the
     change. A fall is a step, or a slope that ends at a new level. With normal errors it must be 20
@@ -297,7 +297,7 @@ def _likelihood(shapes: Floats, values: Floats) -> Floats:
 
 
 def part_of_day(number: int) -> int:
-    """Return the part of the day to which a judged recall belongs, from its number that day.
+    """Return the part of a day for a judged recall, given its number within the day.
 
     Parts and recalls are numbered from 0.
 
@@ -549,7 +549,7 @@ class Period:
 
     @property
     def fell(self) -> bool:
-        """Whether the live version has lower rewards, which fell when the version changed."""
+        """Whether the live version has lower rewards since the version changed."""
         return bool(self.begins)
 
 
@@ -584,7 +584,7 @@ class Periods:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row for each version, live version first: its rewards and comparison."""
+        """A row for each version with rewards and comparison; the live version is first."""
         rows = [
             (
                 *(

@@ -348,7 +348,7 @@ def _designs(
         observed: Floats = gap,
         rates: float = 1.0,
     ) -> None:
-        """Add a design's row, given the mean and variance of its observation in each recall."""
+        """Add a design's row, given the mean and variance of the design's observations."""
         spread = math.sqrt(float(variance.mean()) + float(observed.var()))
         mean = float(observed.mean())
         fixed = math.ceil((_power_quantile(level) * spread / mean) ** 2) if mean else None
@@ -394,14 +394,14 @@ def _designs(
     size = np.bincount(log.recall[base.rows], minlength=len(log)).astype(np.float64)
 
     def displaced(count: Floats, values: Floats, gain: Floats | float) -> float:
-        """Return the mean reward lost if items worth ``gain`` displace the last results."""
+        """Return the mean reward lost when items worth ``gain`` displace the last results."""
         entering = count * np.maximum(size - 1, 0) / np.maximum(size + count - 1, 1)
         depth = (size - entering)[log.recall[base.rows]]
         pushed = np.clip(places - depth, 0.0, 1.0) * values[base.rows]
         return float((pushed.sum() - (entering * gain).sum()) / len(log))
 
     def displaced_by_probes(count: float) -> Callable[[Floats], float]:
-        """Return a function that computes the loss when probes displace results."""
+        """Return a function that computes the reward lost when probes displace results."""
 
         def lost(values: Floats) -> float:
             rest = (
@@ -412,7 +412,7 @@ def _designs(
         return lost
 
     def sums(values: Floats) -> tuple[Floats, Floats]:
-        """Return two sums by recall: over the items of the policy only, and over the baseline's."""
+        """Return two sums by recall: over the policy's own items, and over the baseline's."""
         if values is expected:
             return own.sum, other.sum
         first, second = (
@@ -424,7 +424,7 @@ def _designs(
         return first, second
 
     def half_exchanged(values: Floats) -> float:
-        """Return the loss if half of the recalls show the policy's results where the two differ."""
+        """Return the loss if half of the recalls show the policy's results where they differ."""
         first, second = sums(values)
         return -float((first - second).mean()) / 2
 
@@ -472,7 +472,7 @@ def _designs(
     design("challenge by lot", 0.0, both, pair, half_exchanged, rates=GROUP_RATES)
 
     def draft(values: Floats) -> list[_Half]:
-        """Return the items that a draft shows among those on which policy and baseline differ."""
+        """Return the disputed items of the policy and of the baseline that a draft shows."""
         return [
             _sum_half(rows_, top, other.size, log, values, noise)
             for rows_, top in ((own_rows, top_k), (base_rows, base))
@@ -551,7 +551,7 @@ def _sum_half(
 
 
 def _draw_variance(arm: _Arm, draws: Floats) -> Floats:
-    """Return the variance of an item set's weighted sum if ``draws`` of the items are shown.
+    """Return the variance of the weighted sum of an item set of which ``draws`` are shown.
 
     The result is f64[recalls].
     """

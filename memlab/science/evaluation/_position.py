@@ -195,7 +195,7 @@ def lot_position_p(log: Log) -> float | None:
     chance = log.propensity[row]
 
     def before(weight: Floats, part: Ints) -> Floats:
-        """Sum the weights of the items ranked above each item in its part; ties count as half."""
+        """Sum the weights of items ranked above each item in the same part; ties count as half."""
         key = part * width + rank
         order = np.argsort(key, kind="stable")
         sums = np.concatenate([[0.0], np.cumsum(weight[order])])
@@ -221,7 +221,7 @@ def lot_position_p(log: Log) -> float | None:
 
 
 def _mean_log_position(size: Ints, first: int) -> Floats:
-    """Return the mean of log(position) from position ``first`` to each size in ``size``."""
+    """Return the mean of log(position) over positions from ``first`` to each ``size``."""
     means = [
         np.log(np.arange(first, last + 1)).mean() if last >= first else 0.0
         for last in range(size.max() + 1)

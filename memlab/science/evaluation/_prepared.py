@@ -130,7 +130,7 @@ def prepare(
 
 
 def feature_names(slates: Slates) -> tuple[str, ...]:
-    """Return the columns that describe a candidate: features, or scores if there are none."""
+    """Return the columns that describe a candidate: its features, or otherwise its scores."""
     features = tuple(name for name in slates.features if name not in CONTENT)
     return features or slates.policies or ("score",)
 

@@ -98,7 +98,7 @@ def _forecast_recalls(
     level: float,
     compare: Callable[[str, str | None], Compared],
 ) -> tuple[str, str, int] | None:
-    """Forecast the number of recalls that distinguish the two best policies with a power of .8.
+    """Forecast how many recalls distinguish the two best policies with a power of .8.
 
     Returns the two policies and the number of recalls. If fewer than two policies have a value, it
     returns the policy that needs the fewest recalls for a value, and the baseline.
@@ -126,7 +126,7 @@ def sort_rows(rows: list[PolicyValue]) -> tuple[PolicyValue, ...]:
 
 
 def name_logging(rankers: Sequence[Ranker], packs: Sequence[str | None]) -> set[str]:
-    """Return the names of the policies that logged: the logged ranking, and a log's only pack."""
+    """Return the names of the logging policies: the logged ranking, and the log's only pack."""
     return {"logged", *(ranker.name for ranker in rankers if [ranker.hash] == packs)}
 
 

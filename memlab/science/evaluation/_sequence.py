@@ -184,7 +184,7 @@ class Process:
         return Bounds(*(values[self._ends] for values in (bounds.mean, bounds.low, bounds.high)))
 
     def without(self, group: Ints, groups: int, level: float) -> Bounds:
-        """Return the final mean and bounds without the observations of each group, f64[groups].
+        """Return the final mean and bounds when each group is left out, f64[groups].
 
         ``group`` (int64[blocks]) is the number of each block's group, -1 for none. For a group that
         has all observations, the bounds are infinite and the mean is NaN.
@@ -192,7 +192,7 @@ class Process:
         group = group[self.block]
 
         def remaining(values: Floats) -> Floats:
-            """Return the sum of all values without those of each group."""
+            """Return the sum of all values minus the sum of each group's values."""
             sums = np.bincount(group + 1, weights=values, minlength=groups + 1)
             return np.asarray(values.sum() - sums[1:])
 
@@ -216,7 +216,7 @@ class Process:
     def decided_without(
         self, group: Ints, selected: Sequence[int], level: float, *, above: bool
     ) -> NDArray[np.bool_]:
-        """Return the blocks after which zero is excluded without any one group, bool[blocks].
+        """Return the blocks after which zero is excluded when any group is left out, bool[blocks].
 
         ``above`` says whether the means must be above or below zero.
         """
@@ -313,7 +313,7 @@ def recalls_of_sequence(
 
 
 def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) -> int | None:
-    """Forecast the number of observations like ``values`` that a sequence needs to exclude zero.
+    """Forecast how many observations like ``values`` a sequence needs to exclude zero.
 
     The forecast has a power of .8 and uses the mean growth of the process at each rate. ``values``
     (f64[n]) has a mean above 0, and ``floor`` (f64[n]) is the minimum of each observation. The

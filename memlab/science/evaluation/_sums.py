@@ -162,7 +162,7 @@ class PartialSums(Displayed):
     @classmethod
     @checked
     def merge(cls, parts: Iterable[Self]) -> Self:
-        """Add many sums at once, which is faster than adding one after another.
+        """Add many sums at once, which is faster than adding them in turn.
 
         Parameters
         ----------
@@ -306,7 +306,7 @@ def _describe(part: object) -> str:
 
 
 def _check_distinct(recalls: pl.Series, definition: Definition) -> None:
-    """Raise InputError if the sorted ids contain a recall twice, from two sums."""
+    """Raise InputError if sorted ids contain duplicates, which means that sums overlap."""
     repeated = recalls.filter(recalls == recalls.shift(1)).unique()
     if not len(repeated):
         return
@@ -352,7 +352,7 @@ def choose_bits(numbers: Ints, bits: int) -> int:
 
 
 def _merge_buckets(parts: Sequence[PartialSums]) -> tuple[int, pl.DataFrame]:
-    """Add the buckets of several sums, and combine neighbours until few buckets are left."""
+    """Add the buckets of several sums, and merge neighbouring buckets if there are too many."""
     bits = min(part.bits for part in parts)
     frames = [
         part.buckets.with_columns(pl.col("bucket") // (1 << (part.bits - bits))) for part in parts

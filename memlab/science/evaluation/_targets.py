@@ -107,7 +107,7 @@ def make_rankers(
     schema: pl.Schema,
     lab: Any = None,
 ) -> list[Ranker]:
-    """Build a ranker with a unique name for each policy; ``(inherited)`` is the lab's policy."""
+    """Build a uniquely named ranker for each policy; ``(inherited)`` is the lab's own policy."""
     rankers = []
     for name, spec in list_policies(policies):
         ranker = _make_ranker(spec, schema, lab)
@@ -215,7 +215,7 @@ def _of_policy(policy: Policy, text: str, schema: pl.Schema) -> Ranker:
 
 
 def _policy_type(dtype: pl.DataType) -> InputType | None:
-    """Return the policy language's type for a column type, or None if it has no such type."""
+    """Return the policy language's type for a column type, or None if no type matches."""
     if dtype.is_numeric():
         return "num"
     if dtype == pl.Boolean:
@@ -311,7 +311,7 @@ class Fingerprints:
         return any(self.logged)
 
     def objections(self, ranker: Ranker, schema: pl.Schema) -> list[str]:
-        """Return the reasons why a ranker cannot re-score the logged pool; empty without any."""
+        """Return the reasons why a ranker cannot re-score the logged pool, or []."""
         # The most general reasons come first: an absent column has no fingerprint to compare.
         thinned = sorted(
             {fingerprints[THINNED] for fingerprints in self.logged if THINNED in fingerprints}
@@ -634,7 +634,7 @@ def refuse_unscored(name: str, unscored: int) -> Refused:
 def _repeat_recalls(
     rankers: Sequence[tuple[Ranker, Pack]], log: Log, recall_again: RecallsAgain
 ) -> list[Target | Refused]:
-    """Repeat every recall under each pack, in order of time.
+    """Repeat every recall under each pack, in temporal order.
 
     The lab rebuilds its past states only once, because all packs repeat a recall together.
     """

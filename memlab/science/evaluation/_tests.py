@@ -139,7 +139,7 @@ class Gate:
 
     @property
     def closed(self) -> bool:
-        """Whether the check was made and failed, which withholds the value."""
+        """Whether the check was made and failed, so that the value is withheld."""
         return self.state == "closed"
 
     @property
@@ -371,7 +371,7 @@ def list_names(names: Sequence[str]) -> str:
 
 
 def effective_count(influence: Floats) -> float:
-    """Return the number of equal contributions that would be as uneven as these.
+    """Return the effective number of contributions: the number of equal ones as uneven as these.
 
     This is (sum x^2)^2 / sum x^4; NaN if all contributions are 0.
 
@@ -384,7 +384,7 @@ def effective_count(influence: Floats) -> float:
 
 
 def recalls_to_open(gates: Sequence[Gate]) -> int | None:
-    """Return how many more recalls open all gates, or None if more recalls cannot.
+    """Return how many more recalls open all gates, or None if no number does.
 
     >>> recalls_to_open([])
     0
@@ -545,7 +545,7 @@ def balance_p(count: int, mean: Floats, covariance: Floats, squares: Floats) -> 
 
 
 def arms_p(exposed: Flags, share: Floats) -> float:
-    """Test whether lists were shown as often as their logged probabilities predict.
+    """Test whether result lists were shown as often as their logged probabilities predict.
 
     ``exposed`` and ``share`` have one row per recall and one column per list. Returns a p-value;
     NaN if the log has too few recalls.
@@ -632,7 +632,7 @@ def redundancy_p(strata: Ints, reward: Floats, recall: Ints) -> float:
 
 
 def by_recall(values: Floats, recall: Ints) -> Floats:
-    """Sum rows by recall, for those recalls that have rows: f64[recalls, k]."""
+    """Sum rows by recall, omitting recalls without rows: f64[recalls, k]."""
     if not len(recall):
         return np.zeros((0, values.shape[1]))
     if (recall[1:] < recall[:-1]).any():

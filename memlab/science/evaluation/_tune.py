@@ -390,7 +390,7 @@ def tune(
 
 
 def _check_metric(metric: str | None, *, labelled: bool) -> str:
-    """Return the metric to maximise; raise an error that lists the choices if it is unknown.
+    """Return the metric to maximise; raise an error that lists the metrics if it is unknown.
 
     There is no default, because a fit is only as good as its metric. The former default was recall
     at the smallest limit of the log. A setting could make that limit five.
@@ -660,7 +660,7 @@ def _evolve(
     values = [objective.value(objective.default, clusters)]
 
     def loss(x: Floats) -> float:
-        """Record a point and its value, and return its loss."""
+        """Record a point and the metric there, and return the negative metric as loss."""
         points.append(tuple(x.tolist()))
         values.append(objective.value(points[-1], clusters))
         step(1)

@@ -212,7 +212,7 @@ class Verdict:
 
     @property
     def details(self) -> str:
-        """The interval, an action and untested gates, or the reason of a closed gate."""
+        """The interval, an action and untested gates, or the reason why a gate is closed."""
         if self.closed:
             return str(self.closed[0])
         # The difference is that of the better pack minus the worse one, like the value in the title.
@@ -376,12 +376,12 @@ class Verdicts(Report):
 
     @property
     def withheld(self) -> tuple[tuple[str, Gate], ...]:
-        """Pairs of a challenger's name and a closed gate."""
+        """The closed gates, each with the name of its challenger."""
         return tuple((verdict.challenger, gate) for verdict in self for gate in verdict.closed)
 
     @property
     def untested(self) -> tuple[tuple[str, Gate], ...]:
-        """Pairs of a challenger's name and an untested gate."""
+        """The untested gates, each with the name of its challenger."""
         return tuple((verdict.challenger, gate) for verdict in self for gate in verdict.untested)
 
     @checked
@@ -739,7 +739,7 @@ def _name_better(
 def _weigh_items(
     duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats
 ) -> _Evidence:
-    """Return the evidence of a duel whose random draws are between single items."""
+    """Return the evidence of a duel whose random draws choose between single items."""
     log = duel.log
     evidence = gather_evidence(log, settings, features, answered=rate[log.recall])
     compared = compare(evidence, duel.own, duel.base)
@@ -758,7 +758,7 @@ def _weigh_items(
 def _weigh_recalls(
     duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats
 ) -> _Evidence:
-    """Return the evidence of a duel in which each recall showed one pack's results.
+    """Return the evidence of a duel in which each recall showed the results of one pack.
 
     Positions and other items do not matter, because rewards are not summed over the items of a
     pack.
@@ -827,7 +827,7 @@ class _Pace:
 
     @classmethod
     def of(cls, process: Process, course: Course, level: float) -> _Pace:
-        """Forecast the number of recalls needed, from the observations so far."""
+        """Forecast the number of recalls needed, based on the observations so far."""
         block = process.block
         lower, upper, floor, ceiling = (
             np.bincount(block, weights=values).astype(np.float64)

@@ -283,7 +283,7 @@ def _play(
 def _play_copy(
     folder: Path, embedder: EmbedderSpec, settings: _Settings, pack: Pack, step: Step
 ) -> tuple[Path, Micros, dict[str, Any]]:
-    """Replay a lab from its copy in a worker.
+    """Replay a lab in a worker, from a copy of the lab.
 
     Returns the folder of the new lab, its last time, and the fields of the replay without the lab.
     """
@@ -476,7 +476,7 @@ class _Player:
         return None
 
     def _verify(self, event: Event) -> str | None:
-        """Replay an agent's verdict on results, for the results that the new lab returned."""
+        """Replay an agent's verdict on those results that the new lab returned."""
         hits = self._hits.get(event.body["decision"])
         if hits is None:
             return "the recall was left out"
@@ -631,5 +631,5 @@ class _Slates:
 
 
 def expand_column(values: Any, count: int) -> list[Any]:
-    """Repeat a scalar ``count`` times in a list; return a list unchanged."""
+    """Repeat a scalar ``count`` times in a list, or return a list unchanged."""
     return values if isinstance(values, list) else [values] * count

@@ -174,7 +174,7 @@ class Life:
         )
 
     def logged(self) -> pl.DataFrame:
-        """Return the mean observed reward of each pack while it was active.
+        """Return each pack's mean observed reward during its active time.
 
         Packs were live at different times and for different questions, so these figures are
         confounded: they do not show which pack is better.
@@ -241,7 +241,7 @@ class Life:
         return tuple(load_pack(pack) for _, pack in self.world.packs)
 
     def _can_rescore(self, pack: Pack) -> bool:
-        """Return whether logged features suffice to score the log under another pack.
+        """Return whether logged features suffice to re-score the log under another pack.
 
         The log must have the features of the pack's recall-score, computed as the pack would
         compute them.
@@ -299,7 +299,7 @@ class Life:
 
 
 def _find_decider(pack: Pack, name: str) -> object:
-    """Return a pack's policy hash (for a slot name) or its value of a setting."""
+    """Return the hash of a pack's policy in a slot, or the pack's value of a setting."""
     return pack.policies[name].hash if name in pack.policies else pack.settings.get(name)
 
 
@@ -322,7 +322,7 @@ def live(
     every_days: Annotated[float, Within(0, 1_000_000)] = 0.0,
     progress: bool = False,
 ) -> Life:
-    """Simulate a world in a lab: messages, recalls and feedback at their times.
+    """Simulate a world in a lab, with messages, recalls and feedback at their times.
 
     Messages, questions and the user's reactions depend on the world alone. Feedback that is due
     after the last event is missing, so the latest recalls of the log lack some feedback. If the

@@ -277,7 +277,7 @@ def trial(
     progress: bool = False,
     executor: Workers = None,
 ) -> Trial:
-    """Run the same simulation under each pack, and compare their recalls' rewards.
+    """Run the same simulation under each pack, and compare rewards between packs.
 
     Parameters
     ----------
@@ -478,7 +478,7 @@ def _limit_days(script: Script, days: int | None) -> Script:
 
 
 def _estimate_mean(values: Floats, clusters: Sequence[str | int]) -> tuple[Estimate | None, float]:
-    """Return the confidence interval over clusters, None for one cluster, and the mean."""
+    """Return the mean, after its interval over clusters (None for one cluster)."""
     interval = cluster_interval(values, clusters)
     return interval, float(values.mean()) if interval is None else interval.value
 
@@ -498,7 +498,7 @@ def _find_one_step(
 
 
 def _name_verdict(gap: float, p: float | None) -> str:
-    """Return the verdict for the p-value of a difference; None means that no test was possible."""
+    """Return the verdict for the p-value of a difference, where None means untested."""
     if p is None:
         return "no interval"
     if p >= _LEVEL:

@@ -461,7 +461,7 @@ class _Composer:
         }
 
     def _write_noise(self) -> None:
-        """Write messages that answer no question, up to the required number of messages.
+        """Write messages that answer no question, until enough messages exist.
 
         They mention a property without its value, wonder about a property, or are asides.
         """
@@ -553,7 +553,7 @@ class _Composer:
         return questions
 
     def _is_stated(self, version: _Version, at: Micros) -> bool:
-        """Return whether a value was first stated before a time."""
+        """Return whether a value was stated before a time."""
         return self.drafts[version.statements[0]].at < at
 
     def _write_question(
@@ -583,7 +583,7 @@ class _Composer:
         grades: dict[str, float] = {}
 
         def grade(drafts: list[int], newest: float, others: float) -> None:
-            """Give one utility to the latest message before the question, another to the others."""
+            """Set one utility for the latest earlier message, another for all older messages."""
             earlier = sorted(
                 (index for index in drafts if self.drafts[index].at < at),
                 key=lambda i: self.drafts[i].at,

@@ -156,7 +156,7 @@ def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Report:
 )
 @click.option("--reply", type=click.File(errors="replace"), help="File with the user's reply.")
 def attribute(lab: memlab.Lab, decision: int, answer: Any, reply: Any) -> Report:
-    """Infer which recalled memories an answer used, and log rewards.
+    """Infer from an answer which recalled memories were used, and log rewards.
 
     Example: memlab agent attribute my.memlab --recall 12 --answer answer.txt
     """
@@ -276,7 +276,7 @@ def modules(
     conventions: bool,
     accept: tuple[int, ...],
 ) -> Report:
-    """List the modules of a project and how well memory covers each module.
+    """List the modules of a project, with how well memory covers each module.
 
     With TASK, only modules that its words name are listed.
 
@@ -308,7 +308,7 @@ def modules(
 
 
 def _choose_project(lab: memlab.Lab, project: str | None) -> str:
-    """Return the project; raise UsageError if there are several and none was chosen."""
+    """Return the project; raise UsageError if a choice among several is needed."""
     projects = lab.agents.modules.projects()
     if project is None and len(projects) != 1:
         names = ", ".join(projects) or "none; run memlab agent scan first"
@@ -518,7 +518,7 @@ def serve(
     "--most", "limit", type=click.IntRange(1), default=100, show_default=True, help="Newest calls."
 )
 def audit_log(lab: Path, client: str | None, limit: int) -> Report:
-    """Show which client called what in LAB, or in a folder of labs.
+    """Show the calls of clients on LAB, or on a folder of labs.
 
     `memlab serve --http` writes the log: time, client, call, ids of the memories that were returned or changed, outcome,
     and refused logins. It contains no texts, and at most 30 MB.

@@ -52,7 +52,7 @@ class Text(TextType):
     name = "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text; for ``-``, return the text of standard input."""
+        """Return the text, or the text of standard input for ``-``."""
         if value != "-":
             return str(value)
         data = _read_standard_input(param, ctx, _MAX_TEXT_BYTES + 1)
@@ -273,7 +273,7 @@ class _Sections(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command by name, and print a notice if the name is a former one."""
+        """Find a command by name, and print a notice for a former name."""
         new = replace_former_command(args)
         if new != args and args[0] not in COMMANDS:
             say(
@@ -486,7 +486,7 @@ def get_fields(result: object, *names: str, **renamed: str) -> dict[str, Any]:
 
 
 def _convert_value(value: Any) -> Any:
-    """Convert a value to JSON types: a frame to rows, a time to ISO 8601."""
+    """Convert a value to JSON types, such as a frame to rows and a time to ISO 8601."""
     if hasattr(value, "to_dicts"):
         return value.to_dicts()
     if isinstance(value, datetime):

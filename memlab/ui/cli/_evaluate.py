@@ -162,7 +162,7 @@ def _require_policies(policies: tuple[str, ...]) -> None:
 
 
 def _report_evaluation(result: Evaluation, report: Path | None, details: bool) -> Report:
-    """Build the report of an evaluation; its exit status is 1 without any estimate."""
+    """Build the report of an evaluation; the exit status is 1 without any estimate."""
     width = terminal_width()
     parts = [result.text(width)]
     if details:
@@ -339,7 +339,7 @@ def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]
 
 
 def _import_embedder(_context: object, _option: object, value: str | None) -> Any:
-    """Import the object called MODULE:NAME, also from the current folder; keep other values."""
+    """Import the object that MODULE:NAME names; return any other value unchanged."""
     if value is None or ":" not in value or Path(value).exists():
         return value
     module, _, name = value.partition(":")
@@ -459,7 +459,7 @@ def locomo(
 @_SHA256
 @_add_bench_options
 def beam(folder: Path, dynamics: bool, sha256: str, as_json: bool, **options: Any) -> Report:
-    """Rank the messages of the BEAM chats in FOLDER with each pack, by ability.
+    """Rank the messages of the BEAM chats in FOLDER with each pack; report by ability.
 
     Example: memlab bench beam beam/100K --packs companion
     """
@@ -494,7 +494,7 @@ def longmemeval(file: Path, sha256: str, as_json: bool, **options: Any) -> Repor
 @_SHA256
 @_add_bench_options
 def lmeb(folder: Path, sha256: str, as_json: bool, **options: Any) -> Report:
-    """Rank the candidates of the LMEB tasks below FOLDER with each pack, by task.
+    """Rank the candidates of the LMEB tasks below FOLDER with each pack; report by task.
 
     Example: memlab bench lmeb eval_data/Dialogue
     """
@@ -547,7 +547,7 @@ def _add_forecast_options(function: Callable[..., Report]) -> Callable[..., Repo
 @_SHA256
 @_add_forecast_options
 def reviews(path: Path, sha256: str, as_json: bool, **options: Any) -> Report:
-    """Score how well packs predict whether a flashcard is recalled.
+    """Score how well packs predict whether a user recalls a flashcard.
 
     PATH is a log of reviews, a .csv or .parquet file. Its columns are those of Anki's table revlog, of py-fsrs or of
     srs-benchmark.
@@ -578,7 +578,7 @@ def reviews(path: Path, sha256: str, as_json: bool, **options: Any) -> Report:
 )
 @_add_forecast_options
 def wanted(lab: memlab.Lab, as_json: bool, **options: Any) -> Report:
-    """Score how well packs predict whether a memory of LAB is wanted within some days.
+    """Score how well packs predict whether a memory of LAB is wanted within a few days.
 
     A memory is wanted when a recall shows it and its feedback is positive.
 

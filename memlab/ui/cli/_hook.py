@@ -45,7 +45,7 @@ def run(lab: Path, budget: int, project: str | None) -> Report:
 
 
 def _read_event(data: bytes) -> dict[str, object]:
-    """Return the event in a JSON text; raise InputError if it contains no event."""
+    """Return the event in a JSON text; raise InputError if there is no event."""
     try:
         event = json.loads(data)
     except (ValueError, RecursionError):

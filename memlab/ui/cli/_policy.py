@@ -90,7 +90,7 @@ def check(file: str, slot: str | None, lab: Path | None, as_json: bool) -> Repor
 
 
 def _score_file(lab: Path, file: str, loaded: PolicyFile) -> tuple[Scores | None, str]:
-    """Score a file on the questions of a lab; return a note instead if it has no questions."""
+    """Score a file on a lab's questions, or return a note if the lab has no questions."""
     with open_existing(lab, read_only=True) as opened:
         slot = "recall-score" if loaded.pack else loaded.get_policy(None).signature.slot
         if not len(opened.questions):
@@ -134,7 +134,7 @@ def _file_hash(file: PolicyFile) -> str:
 @_SLOT
 @_COLOR
 def show_policy(file: str, slot: str | None, color: bool | None, as_json: bool) -> Report:
-    """Show the settings and policies of FILE, including inherited ones.
+    """Show the settings and policies of FILE, including the inherited settings and policies.
 
     Example: memlab policy show companion --slot recall-score
     """
@@ -302,7 +302,7 @@ def explain(
     by: str | None,
     order: str,
 ) -> Report:
-    """Explain the value of a policy in FILE for one item.
+    """Explain the value that a policy in FILE gives to one item.
 
     It shows the terms of the sum and the whole computation. Values come from --values or from a row of --frame;
     aggregates need --frame. --values take precedence.
@@ -343,7 +343,7 @@ def explain(
 def score(
     lab: Path, policies: tuple[str, ...], questions: Path | None, metrics: tuple[str, ...]
 ) -> Report:
-    """Score POLICIES on the labelled questions of LAB, next to its active pack.
+    """Score POLICIES on the labelled questions of LAB, compared with the active pack.
 
     A policy is a .hy file, a pack's name or a feature's name. LAB is only read.
 
@@ -385,7 +385,7 @@ def _read_item(
     by: str | None,
     order: str,
 ) -> tuple[dict[str, object], dict[str, float | None] | None]:
-    """Return an item's input values for a policy, and the aggregates of its group."""
+    """Return an item's input values for a policy, and aggregates of the item's group."""
     # a value of the caller has precedence over one of the row; derived inputs are computed over the
     # whole slate
     inputs = policy.signature.inputs
@@ -478,7 +478,7 @@ def open_policies(spec: str, slot: str | None = None) -> PolicyFile:
 
 
 def collect_errors(spec: str, first: PolicyError) -> list[PolicyError]:
-    """Return all errors in a pack's policies, or ``first`` if it cannot be split."""
+    """Return all errors in a pack's policies, or only ``first`` if splitting the pack fails."""
     path = Path(spec).expanduser()
     if not path.is_file():
         return [first]

@@ -67,7 +67,7 @@ def demo(output: Path, full: bool, as_json: bool) -> Report:
 def try_(
     file: Path | None, path: Path | None, port: int, open_browser: bool, as_json: bool
 ) -> Report:
-    """Show a sample lab in a browser, or FILE, until Ctrl-C: the first ten minutes.
+    """Show a sample lab, or the data in FILE, in a browser until Ctrl-C.
 
     The page has an overview with the questions that the lab misses, and the policy studio. A form
     reads your own data: a chat export, a folder, notes or a table. FILE is read at once. Your data
@@ -100,7 +100,7 @@ def try_(
 )
 @click.option("--no-open", is_flag=True, help="Copy without opening JupyterLab.")
 def notebook(name: str | None, to: Path, no_open: bool, as_json: bool) -> None:
-    """Open copies of the tutorials in JupyterLab: all, or the one called NAME.
+    """Open copies of the tutorials in JupyterLab: all tutorials, or the tutorial NAME.
 
     NAME is the name of a notebook, such as 01-your-own-design, or its number, such as 01. A
     notebook that exists in the folder is opened and never overwritten.

@@ -236,7 +236,7 @@ def restore(lab: Path, backup: Path | None) -> Report:
     },
 )
 def backup(lab: memlab.Lab, **options: Any) -> Report:
-    """Copy LAB; the copy opens as a lab.
+    """Copy LAB to a backup, which opens as a lab.
 
     Example: memlab upkeep backup my.memlab --keep 5
     """
@@ -433,7 +433,7 @@ def tag(
 )
 @click.argument("memory", type=int)
 def trace(lab: memlab.Lab, memory: int, depth: int) -> Report:
-    """Show the strongest paths from MEMORY of LAB to others.
+    """Show the strongest paths from MEMORY to other memories of LAB.
 
     Example: memlab graph trace my.memlab 3 --depth 2
     """

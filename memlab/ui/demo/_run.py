@@ -92,7 +92,7 @@ class DemoResult:
 
     @property
     def before(self) -> tuple[str, ...]:
-        """Refs of the turns recalled under the first policy, best first."""
+        """Refs of the recalled turns under the first policy, best first."""
         return tuple(hit.ref or "" for hit in self.hits)
 
     @property
@@ -626,7 +626,7 @@ def _list_ids(hits: Hits) -> list[int]:
 
 
 def _select_excerpt(story: DemoResult) -> list[tuple[Turn, bool]]:
-    """Return the turns near the helpful and the outdated turn, with a mark for these two."""
+    """Return the turns near the helpful and the outdated turn; mark these two turns."""
     turns = story.labelled.conversation.turns
     marked = {story.helped.ref, story.stale.ref}
     near = {

@@ -44,7 +44,7 @@ class _SampleClock(ManualClock):
 
 @checked
 def sample_lab(path: str | Path | None = None) -> Lab:
-    """Build a lab of the bundled conversation, with labelled questions and a log.
+    """Build a lab from the bundled conversation, with labelled questions and a log.
 
     An assistant asks the 36 questions of the conversation, and three without an answer, over ten
     days. Its feedback follows the labels. The lab's clock runs on from the last recall.

@@ -139,7 +139,7 @@ class FirstMinutes(Overview):
 
     @checked
     def answer_load(self, path: str) -> dict[str, Any]:
-        """Read a file or folder on this machine."""
+        """Read a file or folder from this machine."""
         file = Path(path).expanduser().absolute()
         self._trial.load(file, str(file))
         return {"read": True}

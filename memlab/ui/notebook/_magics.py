@@ -203,7 +203,7 @@ class LabMagics(Magics):
             return ran
 
     def _lab(self, name: str | None) -> Lab:
-        """Return the lab with a name; without a name, return the only open lab."""
+        """Return the lab with a name, or the only open lab if no name is given."""
         assert self.shell is not None
         names: Mapping[str, Any] = self.shell.user_ns
         labs = find_labs(names)
@@ -377,13 +377,13 @@ class Installed(Displayed):
     _note: str = field(default="", repr=False)
 
     def _lines(self) -> Iterator[str]:
-        """Yield, for each query, the numbers of reordered pairs and of new results."""
+        """Yield, for each query, the number of reordered pairs and the number of new results."""
         for row in self._sums:
             new = f"{row['new']} new in the top {TOP}" if row["new"] else f"the same top {TOP}"
             yield f"{row['question']}: {row['pairs']} of {row['of']} pairs reordered, {new}"
 
     def _heading(self) -> str:
-        """Return the heading above the summary of each query."""
+        """Return the heading above the summaries of the queries."""
         if self._sums:
             return f"{self.version} is active. Changes for the {len(self._sums)} latest queries:"
         if self.version.slot not in DECIDES_RANKS:
@@ -452,7 +452,7 @@ def install_and_compare(
 
 
 def _explain_changes(lab: Lab, scores: Scores, before: Pack) -> Iterator[tuple[str, list[str]]]:
-    """Yield a line and an explanation for each of the first questions lost and gained."""
+    """Yield the first lost and gained questions, each as a line with an explanation."""
     after = lab.policies.pack
     for kind, rows in (("Lost", scores.lost(NEW)), ("Gained", scores.gained(NEW))):
         for id, query, _, old, new in rows.head(_EXPLAINED).rows():

@@ -207,7 +207,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
     # -- finding out --------------------------------------------------------------------------------------------
 
     def _spec(self, name: str) -> Any:
-        """Return the policy with a name, or the name itself if it is a pack or column."""
+        """Return the policy with a name; return the name itself for a pack or column."""
         policy = self._named.get(name)
         return name if policy is None else policy
 
@@ -323,7 +323,7 @@ _TOP = 5
 
 
 def evaluation_rows(policies: list[dict[str, Any]], evaluation: Evaluation) -> list[dict[str, Any]]:
-    """Return the evaluated policies as rows, each with all of its gates."""
+    """Return a row for each evaluated policy, with all gates of the policy."""
     rows = []
     # Refused policies come last and have no gates.
     for row, result in zip(policies, evaluation.rows, strict=False):

@@ -108,7 +108,7 @@ class RecallExplorer(ShowsQuality, bundle="explorer"):
         return pl.col("id").is_in(ids)
 
     def refresh(self) -> None:
-        """Repeat the query; repeat a logged recall only if a result was purged."""
+        """Repeat the query; repeat a logged recall only after a purge of a result."""
         logged = self.hits is not None and self.hits.decision is not None
         if not logged or any(self.lab[id].status == "purged" for id in self._current_hits().ids):
             self._recall()
@@ -221,7 +221,7 @@ class RecallExplorer(ShowsQuality, bundle="explorer"):
             self.fault = ""
 
     def _lab_then(self) -> Lab:
-        """Return the lab as of ``at``, replayed only once, or the current lab."""
+        """Return the lab as of ``at``, or the current lab; replay an earlier state only once."""
         if self._past is not None and self._past[0] != self.at:
             self._past[1].close()
             self._past = None

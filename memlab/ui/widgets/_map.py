@@ -102,7 +102,7 @@ class MemoryMap(Widget, bundle="map"):
 
     @checked
     def answer_look(self, memories: int | list[int]) -> dict[str, Any]:
-        """Return the texts and fields of at most 50 memories."""
+        """Return the texts and fields of memories, at most 50."""
         ids = [memories] if not isinstance(memories, list) else memories[:50]
         records = [self.lab[record] for record in ids]
         rows = [
@@ -527,7 +527,7 @@ def around(
 def waves(
     lab: Lab, seeds: list[int], nodes: pl.DataFrame, *, steps: int, decay: float
 ) -> tuple[pl.DataFrame, int]:
-    """Compute the nodes' activation at each step, and count active nodes not drawn."""
+    """Compute the activation of nodes at each step, and count the active nodes not drawn."""
     numbered = nodes.select(pl.col("kind"), pl.col("id").cast(pl.Int64)).with_row_index("node")
     parts: list[pl.DataFrame] = []
     beyond = 0

@@ -112,7 +112,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
 
     @checked
     def answer_begin(self) -> None:
-        """Score the questions and trace lost memories, if the lab has changed."""
+        """Score the questions and trace lost memories if the lab has changed since."""
         pack, labels = self.lab.policies.pack.hash, self.lab.questions.frame
         key = pack, len(self.lab), len(self.recalls), tuple(labels.filter("accepted")["id"])
         self.work("score the questions", key, self._measure, self._measured)
@@ -218,7 +218,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
         return [list(row) for row in rows.rows()]
 
     def _explain(self, row: dict[str, Any]) -> tuple[str, str]:
-        """Return why a question misses, and the text of a first result that outranks the memory."""
+        """Return why a question misses, and the text of the result ranked first instead."""
         lab, pack = self.lab, self.lab.policies.pack
         hits = recall_question(lab, pack, row, pack.count("pool"), lab.io.store.clock())
         # The pool, because fewer results are shown if the pack finds an answer unlikely.

@@ -160,7 +160,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
 
     @checked
     def answer_frame(self, event: int) -> None:
-        """Compute the state of the memories after this event."""
+        """Compute the state of the memories after an event."""
         self.event = event
         ids, specs = self._ids, [self._spec(name) for name in self.packs]
 
@@ -174,7 +174,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
 
     @checked
     def answer_event(self, event: int) -> dict[str, Any]:
-        """Return an event, its memories and the policies that decided it."""
+        """Return an event, its memories and the policies that decided the outcome."""
         if not 1 <= event <= self._log.height:
             raise UnknownName("event", event, [f"1 to {self._log.height}"])
         entry = next(iter(self.lab.io.store.journal.events(after=event - 1, upto=event)))
@@ -364,7 +364,7 @@ def forecasts_from(
     spec: Pack | None,
     ids: Sequence[int],
 ) -> tuple[Forecast, list[Forecast]]:
-    """Forecast retention under a pack, for selected memories and for all."""
+    """Forecast retention under a pack, for selected memories and for all memories."""
     with lab.at(event=event, progress=False) as past:
         pack = spec or past.policies.pack
         packs = [pack, tuned_pack(pack, params)] if params else [pack]
@@ -381,7 +381,7 @@ def forecasts_from(
 
 
 def count_forgotten(forecast: Forecast) -> dict[str, Any]:
-    """Return how many memories a forecast removes from recall, with the first of these."""
+    """Return the number of memories that a forecast removes from recall, and the first few."""
     moved = forecast.transitions.filter(pl.col("what") == "status", ~pl.col("to").is_in(RECALLABLE))
     moved = moved.unique("memory_id", keep="first").sort("at", "memory_id")
     texts = dict(forecast.texts)

@@ -64,7 +64,7 @@ class QuestionList(Widget, bundle="questions"):
 
     @checked
     def answer_propose(self, limit: Count = 20) -> None:
-        """Propose, by rules, questions that one stored memory answers."""
+        """Propose questions that one stored memory answers, found by rules."""
         proposed = self.lab.questions.propose(limit)
         self._note = (
             f"{count_of(len(proposed), 'question')} proposed. Accept those whose memory is the right answer."

@@ -141,7 +141,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
 
     @checked
     def save(self, path: str | Path) -> Path:
-        """Write the text to a file for ``lab.policies.watch``.
+        """Write the text to a file that ``lab.policies.watch`` installs.
 
         Parameters
         ----------

@@ -151,7 +151,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_show(self, filters: dict[str, Any], search: str, by: str, sort: list[Any]) -> None:
-        """Show the rows that match the browser's filters and search, in its order."""
+        """Show the rows that match a browser's filters and search, in the requested order."""
         request = (filters, search, by, sort, self.among)
         self._show(request)  # A refusal must not change any trait.
         with self.hold_trait_notifications():
@@ -255,7 +255,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_wrong(self, memories: int | list[int], reason: str) -> dict[str, Any]:
-        """Mark this memory as wrong, with a reason, so that it leaves recall."""
+        """Mark this memory as wrong, with a reason, and exclude it from recall."""
         return self._changed(
             lambda: {"ids": list(self.lab.forget(memories, how="deprecate", reason=reason).ids)}
         )

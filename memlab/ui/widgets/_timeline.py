@@ -176,7 +176,7 @@ class VersionTimeline(ShowsQuality, bundle="timeline"):
             self.fault = ""
 
     def _compare(self) -> None:
-        """Compare the texts and the rankings of the two selected versions."""
+        """Compare the texts and rankings of the two selected versions."""
         if len(self.picked) < 2:
             self._diff, self._frame, self._quality = {}, moved(NOTHING, NOTHING), {}
         else:

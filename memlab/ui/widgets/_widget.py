@@ -184,7 +184,7 @@ class Widget(anywidget.AnyWidget):
         """Update the widget after another process has written to the lab."""
 
     def fill(self) -> None:
-        """Compute the results that normally wait for a request, before a save."""
+        """Compute results that normally wait for a request, before the state is saved."""
 
     def page(self) -> str:
         """Return the HTML that replaces the widget on a page without Python."""
@@ -225,7 +225,7 @@ class Widget(anywidget.AnyWidget):
         return value or {}
 
     def _receive(self, _: object, message: Any, buffers: object) -> None:
-        """Handle a browser's message; show any error in the widget and raise it."""
+        """Handle a browser's message; show an error in the widget, then raise the error."""
         try:
             reply, out = self.answer(message if isinstance(message, dict) else {})
         except Exception as error:
@@ -319,7 +319,7 @@ class WorkingWidget(Widget):
         self._start_next()
 
     def answer_progress(self) -> dict[str, Any]:
-        """Deliver finished results; return the description of the work still running.
+        """Deliver finished results; return a description of the work still running.
 
         An error of the work is raised here.
         """

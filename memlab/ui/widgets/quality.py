@@ -99,7 +99,7 @@ class Quality:
         return build_scores(rankings, rows, _METRICS, pack=before.name, total=len(self._rows))
 
     def describe(self, slot: str, before: Pack, after: Pack) -> dict[str, Any]:
-        """Return the summary of a comparison of two packs, and allow explaining its questions.
+        """Return a comparison of two packs, whose questions can then be explained.
 
         It is a note on feedback if there is no question, and empty if the slot decides no rank.
         """

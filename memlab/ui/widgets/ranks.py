@@ -123,7 +123,7 @@ class Recalls:
         self._seen: tuple[str, int] | None = None
 
     def follow(self) -> bool:
-        """Drop cached rankings after a change of the lab or its active pack; return True if so."""
+        """Drop cached rankings and return True if the lab or its active pack has changed."""
         store = self.lab.io.store
         state = self.lab.policies.pack.hash, store.state.seq
         if changed := state != self._seen:

@@ -343,7 +343,7 @@ def serve_page(
     open_browser: bool,
     tell: Callable[[str], object],
 ) -> None:
-    """Serve a page until interrupted; its widgets follow changes of the lab from ``lab()``."""
+    """Serve a page until interrupted; its widgets follow changes of the lab."""
     asyncio.run(_serve(make_page, lab, open_browser, tell))
 
 
