@@ -1,6 +1,6 @@
 """``memlab.trace``: spans of OpenTelemetry for the verbs of a lab.
 
-The names are those of the semantic conventions for generative AI, section memory (status: development).
+The names follow the semantic conventions for generative AI, section memory (status: development).
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def run_tasks(
     units
         The units of progress of a task. In this thread, ``work`` advances the progress itself.
     keep
-        A function that gets each result as soon as it and those of earlier tasks are known.
+        A function that gets each result as soon as the results of this task and of all earlier tasks are known.
 
     Returns
     -------

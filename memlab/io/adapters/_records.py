@@ -378,9 +378,9 @@ class Records:
     """The memories of one adapter in a lab; ``name`` is the first part of each path.
 
     Each new memory has the ``project`` and ``creator``; recalls are limited to the project. Changes are made under
-    ``lock``, which all adapters of a lab share, also those of other processes. If a process without the lock writes the
-    same new path at once, both memories stay. The newer memory counts, and the next change of the path deletes the
-    older memory.
+    ``lock``, which all adapters of a lab share, including adapters in other processes. If a process without the lock
+    writes the same new path at once, both memories stay. The newer memory counts, and the next change of the path
+    deletes the older memory.
     """
 
     def __init__(

@@ -59,11 +59,11 @@ class LabMemoryService(BaseMemoryService):
     lab
         The lab.
     name
-        Name that separates these memories from those of other services in the lab.
+        Name that separates these memories from the memories of other services in the lab.
     limit
         Maximum number of memories that a search returns.
     project
-        Project of each memory; searches are limited to it.
+        Project of each memory. Searches are limited to this project.
 
     Examples
     --------

@@ -208,7 +208,7 @@ class LabMiddleware(AgentMiddleware[_LabState, Any, Any]):
 class LabRetriever(BaseRetriever):
     """Retriever whose documents are the results of recalls.
 
-    The id of a document is that of its memory. Its metadata has the score, the speaker, the session and ``recall``,
+    A document has the id of its memory. Its metadata has the score, the speaker, the session and ``recall``,
     the number of the logged recall, which ``lab.feedback(id, outcome, decision=recall)`` takes.
 
     Attributes

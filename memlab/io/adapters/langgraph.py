@@ -85,7 +85,7 @@ class LabStore(BaseStore):
         JSON paths of the searched texts, unless a ``put`` names others; "$" is the whole value.
         Each text is searched separately, and the best score of an item counts.
     project
-        Project of each memory; searches are limited to it.
+        Project of each memory. Searches are limited to this project.
     creator
         Creator of each memory.
 

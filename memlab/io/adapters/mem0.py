@@ -14,8 +14,8 @@
 | ``update`` | ``edit``: the id stays, earlier versions stay in the history |
 | ``delete``, ``delete_all`` | ``delete``: excluded from recall; ``lab.restore`` restores it |
 
-Arguments, checks and their words are those of mem0 2.2. Differences: ``infer=True`` selects messages and neither
-rewrites nor merges them. Scores are those of the active pack instead of a cosine, so that ``threshold`` has no default.
+Arguments, checks and error messages equal those of mem0 2.2. Differences: ``infer=True`` selects messages and neither
+rewrites nor merges them. Scores come from the active pack and are not cosines, so ``threshold`` has no default.
 ``timestamp`` and ``reference_date``, which mem0 supports on its platform only, are the time of a memory and of a search.
 An id is a hash of the text, its owner and the time.
 """
@@ -80,7 +80,7 @@ class Mem0Memory:
     name
         Name that separates these memories from others in the lab.
     project
-        Project of each memory; searches are limited to it.
+        Project of each memory. Searches are limited to this project.
 
     Examples
     --------
@@ -624,7 +624,7 @@ class AsyncMem0Memory:
     name
         Name that separates these memories from others in the lab.
     project
-        Project of each memory; searches are limited to it.
+        Project of each memory. Searches are limited to this project.
 
     Examples
     --------

@@ -96,7 +96,7 @@ class LabSession:
         Parameters
         ----------
         limit
-            Number of latest items. Default: that of ``session_settings``, otherwise all.
+            Number of latest items. Default: the limit in ``session_settings``, otherwise all.
 
         Returns
         -------

@@ -25,7 +25,7 @@ class AsyncLab:
     ``await lab.recall("...")`` and ``await lab.agents.observe("...")`` take the arguments and return
     the results of the same names of ``Lab``. The calls run on a thread of the lab's own, in order,
     so the event loop stays free. ``lab.agent("coder")``, its ``session`` and ``lab.agents.turns()`` have
-    methods to await, too. Errors are those of ``Lab``.
+    methods to await, too. Errors are the same as in ``Lab``.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class AsyncLab:
     A cancelled call that waits for the thread never begins. A call that runs is completed, so a write
     is stored whole or not at all; only its result is lost. The end of ``async with`` is always completed.
 
-    A result is a value like that of ``Lab``. Methods of results that compute, such as ``hit.explain``,
+    A result has the same type as in ``Lab``. Methods of results that compute, such as ``hit.explain``,
     run on the thread by ``await lab.run(hit.explain)``.
 
     Examples

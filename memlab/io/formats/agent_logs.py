@@ -227,7 +227,7 @@ def is_inspect(path: Path, start: str) -> bool:
 def parse_inspect(path: Path, notes: Notes) -> Entries:
     """Yield the messages of each sample of an Inspect log, with the sample as the session.
 
-    The time of a message is that of the event that produced it, or of the message before it.
+    The time of a message is the time of the event that produced the message, or of the preceding message.
     """
     notes.unit = "sample"
     for number, (task, sample) in enumerate(_list_samples(path, notes), 1):

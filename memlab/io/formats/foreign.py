@@ -49,7 +49,7 @@ _LANGGRAPH = {"created": ("created_at", "createdAt"), "changed": ("updated_at", 
 
 
 class _Row:
-    """An entry of another tool's export, and the memory columns made from it."""
+    """An entry of another tool's export, and the memory columns built from the entry."""
 
     def __init__(self, entry: Mapping[str, Any], left_out: Counter[str]) -> None:
         self.entry, self.left_out = dict(entry), left_out

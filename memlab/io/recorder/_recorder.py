@@ -1,4 +1,4 @@
-"""``memlab.record``: log the searches of any retriever, so that a change of it can be evaluated.
+"""``memlab.record``: log the searches of any retriever, so that changes to the retriever can be evaluated.
 
 The recorder asks the search for more results than it shows. It shows the first results, and with
 known probability one of the other results. So the log has rewards of results that another policy,
@@ -263,7 +263,7 @@ class Recorder:
         """Search, record the results that are shown, and return ``RecordedHits``.
 
         The result is awaitable if the search is asynchronous. ``session`` names searches that depend
-        on one another; other arguments are those of the search. If the search raises an error or is
+        on one another; other arguments are passed to the search. If the search raises an error or is
         cancelled, nothing is recorded.
         """
         if not isinstance(query, str):
@@ -553,7 +553,7 @@ class Recorder:
         Returns
         -------
         Slates
-            The log so far, of all processes that record to it.
+            The log so far, with the searches of all processes that record to this log.
 
         Raises
         ------

@@ -56,8 +56,8 @@ def lab_server(
     lab
         The lab to serve.
     project
-        Project of the connection: memories are stored in it, and only memories of it or of no project are visible.
-        Default: each call may name a project.
+        Project of the connection. New memories belong to this project, and only memories of this project or of no
+        project are visible. Default: each call may name a project.
     viewer
         Name of the client, such as "agent:coder"; memories private to others are invisible. Default: all are visible.
     session
@@ -105,7 +105,7 @@ _WARM_UP_AFTER = 0.5
 def _warm_up(lab: Lab) -> None:
     """Load the embedder and the data for recalls in a thread, while the client initializes.
 
-    Otherwise the first call of a model waits for it.
+    Otherwise the first call of a model would wait for the embedder.
     """
 
     def recall() -> None:
@@ -241,8 +241,8 @@ def serve_root(
 ) -> None:
     """Serve the labs of a folder over HTTP on this machine, each with its tokens.
 
-    The token of a request decides which lab answers. A lab is opened, and created if it does not exist, by the first
-    request for it. Few labs are open at a time.
+    The token of a request decides which lab answers. The first request for a lab opens the lab, or creates a lab that
+    does not exist. Few labs are open at a time.
 
     Parameters
     ----------

@@ -188,8 +188,8 @@ class RootDoor:
     def _make_room(self, name: str) -> Future[None] | None:
         """Close idle labs until another lab may be opened, unless this lab is already open.
 
-        The caller holds the lock. If too many labs are being closed, the first of these is returned, so that the caller
-        waits for it without the lock.
+        The caller holds the lock. If too many labs are being closed, the first closing lab is returned, so that the
+        caller waits without the lock.
         """
         last_closing = None
         while name not in self._labs and len(self._labs) >= self._capacity:

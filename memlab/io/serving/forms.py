@@ -65,7 +65,7 @@ def _describe_argument(
 ) -> Any:
     """Build the schema field of a tool's argument from a verb's parameter.
 
-    A ``text`` replaces the description; ``limits`` come in addition to those of the parameter.
+    A ``text`` replaces the description; ``limits`` are added to the limits of the parameter.
     """
     parameter = parameters[name]
     options: dict[str, Any] = {"description": text or _first_sentence(parameter.doc)}
@@ -107,7 +107,7 @@ _remember = functools.partial(
 
 
 class _Form(BaseModel):
-    """Arguments of a tool; unknown ones and those of another type, such as "9" for 9, are refused."""
+    """Arguments of a tool. Unknown arguments and values of another type, such as "9" for 9, are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

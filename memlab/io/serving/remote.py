@@ -412,7 +412,7 @@ class RemoteLab:
         Returns
         -------
         ContextAnswer
-            Text for a prompt, its number of tokens, and the memories in it.
+            Text for a prompt, with the number of tokens and the included memories.
 
         Raises
         ------

@@ -91,7 +91,7 @@ def bench_conversations(
     conversations
         Labelled conversations, such as the result of ``memlab.ingest.read_locomo``.
     packs
-        Packs in any form, or policies that replace those of their slot in the default pack. Default:
+        Packs in any form, or policies that replace the policy of their slot in the default pack. Default:
         all packs of memlab.
     baselines
         Whether to add BM25 and cosine similarity.
@@ -130,7 +130,7 @@ def bench_conversations(
 
     Notes
     -----
-    Latencies are those of a logged ``lab.recall``. Latencies and the ingestion rate vary between
+    Latencies are measured on a logged ``lab.recall``. Latencies and the ingestion rate vary between
     runs, and grow if workers share a processor; all other figures are deterministic.
 
     Examples
@@ -184,7 +184,7 @@ def bench_lab(
         ``question`` and ``wanted`` (an id, ref or text, or a list of them). ``project``, ``at`` and
         ``category`` are optional.
     packs
-        Packs in any form, or policies that replace those of their slot in the lab's pack. Default:
+        Packs in any form, or policies that replace the policy of their slot in the lab's pack. Default:
         all packs of memlab.
     baselines
         Whether to add BM25 and cosine similarity.

@@ -5,7 +5,7 @@ the packs are the *plain fills*: the results of a recall, whole and in their ord
 not fit. They have the same lines and the same marks. The *oracle* fills the prompt with the evidence
 first and bounds what any selection of whole memories can reach. The *whole chat* has no budget.
 
-Answers are those of a reader without a model, or of a language model whose prompts, answers and
+Answers come from a reader without a model, or from a language model whose prompts, answers and
 verdicts are stored (`_answers.py`).
 """
 

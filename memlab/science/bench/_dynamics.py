@@ -201,7 +201,7 @@ def bench_dynamics(
     conversations
         Labelled conversations, such as the result of ``memlab.ingest.read_beam``.
     packs
-        Packs in any form, or policies that replace those of their slot in the default pack. Default:
+        Packs in any form, or policies that replace the policy of their slot in the default pack. Default:
         all packs of memlab.
     limit
         The maximum number of results of a recall, at least 1.

@@ -261,7 +261,7 @@ def bench_wanted(
 
     A memory is wanted when a recall shows it and its feedback is positive. Every ``within_days`` days, the retention of
     each memory that exists is the forecast for the days that follow. Retention is not a chance of being wanted, so
-    read the recalibrated log-loss, and compare it with that of the base rate.
+    read the recalibrated log-loss, and compare it with the log-loss of the base rate.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def bench_wanted(
     Raises
     ------
     DatasetError
-        If the log is shorter than three horizons, or no memory was wanted in it.
+        If the log is shorter than three horizons, or contains no wanted memory.
     UnknownName, PolicyError
         If a pack does not exist or is invalid.
 

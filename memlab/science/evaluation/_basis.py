@@ -61,7 +61,7 @@ class Basis:
         The share of the live pack's results that the recalls did not show, which is the cost of the
         design.
     recall_cost
-        The recall that the first results lost compared with those of the live pack. Items with a
+        The recall that the shown results lost, compared with the results of the live pack. Items with a
         positive reward are relevant, weighted by the inverse of their probability. None if no item
         has a positive reward.
     rewards

@@ -138,11 +138,11 @@ def evaluate(
     baseline
         The policy that the others are compared with; by default the policy that logged.
     reward_range
-        The minimum and maximum reward of an item. By default that of the slates, or 0 and 1.
+        The minimum and maximum reward of an item. Default: the range of the slates, or 0 and 1.
     labels
         A frame with ``decision``, ``memory_id`` and ``relevance`` (0 or 1) for every relevant item,
         or ``lab.questions``, which label the recalls with the same queries. With labels, feedback
-        is not read, and the metrics are those of retrieval.
+        is not read, and the metrics are retrieval metrics.
     metric
         With labels: the metric that ranks the policies, with its number of ranks, such as
         "ndcg@10". All recalls are measured at this number, whatever their limit. Default: recall at
@@ -179,7 +179,7 @@ def evaluate(
 
     References
     ----------
-    The position-based model is that of Agarwal et al. (2019) and Li et al. (2018);
+    The position-based model follows Agarwal et al. (2019) and Li et al. (2018);
     ``docs/evaluation.md`` has the formulas.
 
     Examples

@@ -604,7 +604,7 @@ class Evaluation(Report):
         Returns
         -------
         dict
-            The keys are those of ``memlab evaluate --json``.
+            The keys are the same as in ``memlab evaluate --json``.
         """
         # Refused policies are last in the frame and have no forecast.
         needed = [*(row.needed for row in self.rows), *(None for _ in self.refusals)]

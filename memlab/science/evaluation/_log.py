@@ -824,7 +824,7 @@ class _Ranking(msgspec.Struct):
 class Challenged(msgspec.Struct):
     """The challenge of one recall: the top-k memory ids of each pack, best first.
 
-    ``live`` is the top-k of the live pack, ``heads`` that of each challenger. ``draws`` is the
+    ``live`` is the top-k of the live pack, and ``heads`` contains the top-k of each challenger. ``draws`` is the
     maximum number of extra items that were drawn, and ``extra`` the number that the owner set, 0
     for "auto". One item of each of ``groups`` was drawn, independently of the other groups; None in
     logs that do not record them. With the design "ab", ``whose`` names the pack whose results were

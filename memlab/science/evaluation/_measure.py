@@ -136,7 +136,7 @@ def _divide_rewards(estimator: Estimator, fill: float, totals: Floats) -> Floats
 def difference_statistic(estimator: Estimator, first: float, second: float) -> Statistic:
     """Return the function that computes the difference of two policies from totals.
 
-    ``first`` and ``second`` are the rewards of unsupported items: those of the first and of the
+    ``first`` and ``second`` are the rewards assumed for unsupported items of the first and of the
     second policy.
     """
 
@@ -332,7 +332,7 @@ class TopK:
 class Estimates:
     """Values and differences of policies, as functions of sums by cluster.
 
-    The sums are those of a log in memory (``Evidence``), or of partitions of a larger log.
+    The sums come from a log in memory (``Evidence``), or from partitions of a larger log.
     """
 
     def __init__(
@@ -522,7 +522,7 @@ class Evidence(Estimates):
         """Sum the columns of selected candidates by recall, as f64[recalls, ARM].
 
         ``outside`` counts items outside the pools, which are unsupported. ``scale`` (f64[rows])
-        multiplies rewards. ``columns`` (f64[n, ARM]) are those of the log by default.
+        multiplies rewards. ``columns`` (f64[n, ARM]) default to the columns of the log.
         """
         sums = np.zeros((len(self.log), ARM))
         if len(rows):
@@ -708,8 +708,8 @@ class Compared:
     """The value of one policy, and its difference to another policy.
 
     ``lower`` and ``upper`` bound the value without sampling error; ``difference_lower`` and
-    ``difference_upper`` bound the difference. ``totals`` (f64[recalls, columns]) are those of the
-    difference, or of the value if there is no ``base``.
+    ``difference_upper`` bound the difference. ``totals`` (f64[recalls, columns]) determine the
+    difference, or the value if there is no ``base``.
     """
 
     top_k: TopK
@@ -855,7 +855,7 @@ class Tests:
     def _is_scored(self) -> Flags:
         """Whether each candidate was shown and has a reward, a position and a score.
 
-        Without scores, the effect of a high position cannot be separated from that of a good item.
+        Without scores, the effect of a high position cannot be separated from the effect of a good item.
         """
         return self._log.answered & (self._log.position > 0) & bool(np.ptp(self._features[:, 0]))
 
@@ -990,8 +990,8 @@ def select_features(
 ) -> Floats:
     """Return the feature columns that tests and models use, f64[n, k].
 
-    The first column is that of ``read_score``. Numeric features follow if there are enough recalls
-    for them; their number is ``recalls``, by default that of the log.
+    The first column is the score from ``read_score``. Numeric features follow if there are enough recalls
+    for them; the number of recalls is ``recalls``, by default the log's own number.
     """
     numeric = name_numeric(names, schema)
     ranking, score = read_score(log, names, schema)

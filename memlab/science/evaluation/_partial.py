@@ -63,7 +63,7 @@ _POLICIES = 12
 
 @runtime_checkable
 class ArrowTable(Protocol):
-    """A table or record batch of Arrow, such as those of pyarrow."""
+    """A table or record batch of Arrow, for example of pyarrow."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the table as a stream of the C interface of Arrow."""

@@ -1,4 +1,4 @@
-"""Compare the rewards of a pack's live version with those of earlier versions.
+"""Compare the rewards of a pack's live version with the rewards of earlier versions.
 
 Unlike ``memlab.evaluate``, this comparison needs no randomised items. The price is a confounding
 that no log can remove: versions were live at different times, so a simultaneous change of use or of
@@ -530,7 +530,7 @@ class Period:
     begins
         Whether rewards fell at the change of versions; None if the evidence is not significant.
     difference
-        The mean of the earlier version minus that of the live version, with the anytime-valid
+        The mean of the earlier version minus the mean of the live version, with the anytime-valid
         interval.
     """
 
@@ -649,7 +649,7 @@ def compare_periods(
         analyses of the log. The k-th comparison has 6 / (pi k)^2 of the error, as in
         ``memlab.verdict``.
     reward_range
-        The minimum and maximum reward; by default those of the log.
+        The minimum and maximum reward. Default: the range of the log.
 
     Returns
     -------
@@ -862,7 +862,7 @@ def _form_blocks(recalls: pl.DataFrame, in_turn: bool) -> pl.DataFrame:
 def _summarise_period(blocks: pl.DataFrame, side: str, alpha: float) -> Period:
     """Summarise the rewards of one version from its blocks.
 
-    The mean is that of the column ``side``. Each end of the interval is wrong with probability
+    The mean is computed from the column ``side``. Each end of the interval is wrong with probability
     ``alpha``.
     """
     values = blocks[side].to_numpy()

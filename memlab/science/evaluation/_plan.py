@@ -219,7 +219,7 @@ def plan(
     baseline
         The policy that the others are compared with; the one that logged by default.
     reward_range
-        The minimum and maximum reward; those of the log by default.
+        The minimum and maximum reward. Default: the range of the log.
     extra
         Numbers of extra items of a challenge, 1 to 20.
 

@@ -71,9 +71,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A log with the policies to evaluate on it.
+    """A log, and the policies to evaluate on this log.
 
-    ``schema`` is that of the candidates. ``features`` are the names of the columns that describe
+    ``schema`` is the schema of the candidates. ``features`` are the names of the columns that describe
     candidates.
     """
 

@@ -144,8 +144,8 @@ class Process:
     observation of each block; by default each observation is a block. Bounds are those after each
     block.
 
-    The last interval is also given without a group of blocks. Expectations are those of the whole
-    sequence, because a process stays valid under any expectation from earlier data.
+    The last interval is also given without a group of blocks. Expectations are computed from the
+    whole sequence, because a process stays valid under any expectation from earlier data.
     """
 
     lower: Floats

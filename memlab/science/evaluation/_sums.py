@@ -74,10 +74,9 @@ shown, and "hidden" items that were not shown.
 class Definition(msgspec.Struct, frozen=True):
     """What was summed. Only sums with the same definition add up.
 
-    ``policies`` has the name, sort, source and hash of each; ``requested`` are the names of the
-    policies that the caller passed. ``missing`` is None if the caller did not choose. ``numeric`` is
-    the number of numeric features, ``score`` the column that ranked the log, and ``fingerprints``
-    are those of the features that policies read.
+    ``policies`` has the name, sort, source and hash of each; ``requested`` are the names of the policies that the
+    caller passed. ``missing`` is None if the caller did not choose. ``numeric`` is the number of numeric features,
+    ``score`` the column that ranked the log, and ``fingerprints`` identifies the features that policies read.
     """
 
     version: str
@@ -341,7 +340,7 @@ def choose_bits(numbers: Ints, bits: int) -> int:
     """Return how many leading bits to keep so that at most 2,048 distinct numbers remain.
 
     ``numbers`` are sorted and have ``bits`` bits. The result depends on the set of recalls alone,
-    so buckets of partitions fold to those of the whole log.
+    so folding the buckets of partitions gives the buckets of the whole log.
     """
     numbers = np.unique(numbers)
     if len(numbers) <= _BUCKETS:

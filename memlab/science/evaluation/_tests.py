@@ -529,7 +529,7 @@ class Balance:
 def balance_p(count: int, mean: Floats, covariance: Floats, squares: Floats) -> float:
     """Return the p-value of the propensity test, from the moments of its residuals.
 
-    The moments are those of ``count`` recalls; ``squares`` are the sums of squares over items.
+    The moments are computed over ``count`` recalls; ``squares`` are the sums of squares over items.
     """
     if count < _MIN_COUNT:
         return np.nan
@@ -598,7 +598,7 @@ def missing_p(features: Floats, answered: Flags, recall: Ints) -> float:
 def position_p(strata: Ints, position: Ints, reward: Floats, recall: Ints) -> float:
     """Test whether rewards are independent of the position, given the score within the slate.
 
-    All arrays are over the items with a reward; ``strata`` are those of ``score_strata``, and
+    All arrays are over the items with a reward; ``strata`` come from ``score_strata``, and
     ``position`` counts from 1. Returns a p-value; NaN if it cannot be tested, such as where the
     strata determine the position.
     """
@@ -615,7 +615,7 @@ def position_p(strata: Ints, position: Ints, reward: Floats, recall: Ints) -> fl
 def redundancy_p(strata: Ints, reward: Floats, recall: Ints) -> float:
     """Test whether rewards within a recall vary together much less than independent rewards.
 
-    ``strata`` are those of ``score_strata``. The test is one-sided: under the hypothesis, the
+    ``strata`` come from ``score_strata``. The test is one-sided: under the hypothesis, the
     variance of a recall's sum is at least 1 - ``_EXCLUSIVE`` of the sum of the variances. Returns a
     p-value; NaN if it cannot be tested.
     """

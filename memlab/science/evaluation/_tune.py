@@ -257,7 +257,7 @@ def tune(
         ``(param ...)``.
     metric
         The metric to maximise, which has no default. With labels: a retrieval metric and its number
-        of ranks, such as "recall@10" or "ndcg@5". The ranks are those of the pool, also beyond the
+        of ranks, such as "recall@10" or "ndcg@5". The ranks are ranks in the pool, also beyond the
         limit of a recall. With feedback: "value" is the value with the minimum reward for
         unsupported items, so that the search stays within the support of the log. "order" is how
         often the better-rewarded of two shown memories ranks first. It needs no exploration, but it
@@ -276,7 +276,7 @@ def tune(
     cluster
         The unit whose recalls depend on each other, as for ``memlab.evaluate``.
     reward_range
-        The minimum and maximum reward; by default those of the log.
+        The minimum and maximum reward. Default: the range of the log.
     level
         The confidence level, between 0 and 1.
     goal

@@ -120,7 +120,7 @@ class Verdict:
     better
         The name of the better pack; None while they are indistinguishable.
     difference
-        The reward per recall of the challenger minus that of the live pack, with the
+        The challenger's reward per recall minus the live pack's reward per recall, with the
         anytime-valid interval.
     planned
         The same difference with the interval of a fixed-sample test.
@@ -535,7 +535,7 @@ def verdict(
     level
         The confidence level at which all verdicts of a log hold together, between 0 and 1.
     reward_range
-        The minimum and maximum reward; by default those of the log.
+        The minimum and maximum reward. Default: the range of the log.
 
     Returns
     -------
@@ -549,12 +549,11 @@ def verdict(
     UnknownName
         If there is no challenger of this name.
 
-    Notes
-    -----
-    The k-th comparison of a lab has 6 / (pi k)^2 of the error 1 - ``level``: .61 of it for the
-    first, .15 for the second, .07 for the third. The share is fixed when the comparison begins, so
-    another challenge never changes a verdict. A change of the challenger or of the live pack begins
-    a new comparison. The old comparison continues if both packs are changed back.
+    Notes ----- The k-th comparison of a lab has 6 / (pi k)^2 of the error 1 - ``level``: a share of
+    .61 for the first, .15 for the second and .07 for the third. The share is fixed when the
+    comparison begins, so another challenge never changes a verdict. A change of the challenger or
+    of the live pack begins a new comparison. The old comparison continues if both packs are changed
+    back.
 
     A verdict must also hold without any one session that the log names, or any one block, at the
     level 1 - 4 (1 - ``level``). So one session with hostile feedback can prevent a verdict, but it
@@ -815,7 +814,7 @@ class _Pace:
     reach
         How far the observation of each block may fall below the mean observation, f64[blocks].
     wide
-        The numbers of the blocks whose reach is more than twice that of the median block.
+        The numbers of the blocks whose reach is more than twice the reach of the median block.
     without
         The number of recalls needed if the wide blocks are left out.
     """

@@ -146,7 +146,7 @@ def replay(
     lab
         The lab whose history is replayed.
     pack
-        A pack in any form, or a policy that replaces that of its slot in the lab's pack. A list or a
+        A pack in any form, or a policy that replaces the policy of its slot in the lab's pack. A list or a
         mapping of packs gives a new lab for each.
     path
         A folder for the new lab, or for a folder of each pack's name; in memory by default.
@@ -156,7 +156,7 @@ def replay(
     upto
         The number of the last event to replay; all events by default.
     seed
-        The seed of exploration; by default that of the old lab.
+        The seed of exploration. Default: the seed of the old lab.
     progress
         Whether to show a progress bar.
     executor

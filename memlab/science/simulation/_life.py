@@ -333,7 +333,7 @@ def live(
     world
         A ``World``, a ``Transcript`` or another script.
     pack
-        The pack that logs all the time, in any form, or a policy that replaces that of its slot in
+        The pack that logs all the time, in any form, or a policy that replaces the policy of its slot in
         the default pack. By default the packs of the world log, each from its day.
     challengers
         The packs or policies that challenge the live pack from the first day on.

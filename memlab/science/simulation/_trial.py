@@ -282,7 +282,7 @@ def trial(
     Parameters
     ----------
     packs
-        At least two packs, each in any form, or policies that replace those of their slot in the
+        At least two packs, each in any form, or policies that replace the policy of their slot in the
         default pack. The others are compared with the first.
     world
         A ``World`` or ``Transcript`` of ``memlab.simulation``, a list of its events, or labelled

@@ -359,7 +359,7 @@ def command(
         The verb that the command calls, such as ``"memlab:recall"``.
     options
         Parameters of the verb that are options of the command, with their help. An empty help is replaced by the verb's
-        documentation; types, limits, choices and defaults are those of the verb.
+        documentation; types, limits, choices and defaults come from the verb.
 
     Returns
     -------

@@ -549,7 +549,7 @@ def _add_forecast_options(function: Callable[..., Report]) -> Callable[..., Repo
 def reviews(path: Path, sha256: str, as_json: bool, **options: Any) -> Report:
     """Score how well packs predict whether a user recalls a flashcard.
 
-    PATH is a log of reviews, a .csv or .parquet file. Its columns are those of Anki's table revlog, of py-fsrs or of
+    PATH is a log of reviews, a .csv or .parquet file. The columns are named as in Anki's table revlog, in py-fsrs or in
     srs-benchmark.
 
     Example: memlab bench reviews revlog.csv --packs fsrs --fit fsrs

@@ -67,8 +67,9 @@ class HyMagics(Magics):
 
         The value of the last form is shown. The code uses the names of the notebook: ``recall-score`` is
         ``recall_score`` in the next cell. The words of ``memlab.dialect`` are available: ``(defpolicy name [a b]
-        body)`` and ``(lambda (a b) body)`` create policies; ``fn``, ``let``, ``defn`` and ``+`` are those of Hy.
-        After a ``(pack ...)``, ``defn`` and ``defmacro`` are those of the dialect until the end of the cell.
+        body)`` and ``(lambda (a b) body)`` create policies; ``fn``, ``let``, ``defn`` and ``+`` have their meaning in
+        Hy. After a ``(pack ...)``, ``defn`` and ``defmacro`` have their meaning in the dialect until the end of the
+        cell.
         """
         if line.strip():
             raise UsageError(f"%%hy takes no arguments, not {line.strip()!r}. Write code below it.")

@@ -139,7 +139,7 @@ class MemoryMap(Widget, bundle="map"):
     ) -> dict[str, Any]:
         """Return how activation spreads through the graph from the results of a query.
 
-        The recall is not logged. Steps are those of ``lab.graph.activate``, with an energy of 1 for
+        The recall is not logged. Steps are computed by ``lab.graph.activate``, with an energy of 1 for
         each result.
         """
         if not question.strip():
@@ -461,9 +461,9 @@ def around(
     """Return the nodes and edges around memories, and whether any nodes were omitted.
 
     Nodes have ``kind, id, name, hops``; edges have ``source, target`` (row numbers of nodes),
-    ``relation, weight``. At most ``limit`` nodes are returned, fewest hops first, then those of the
-    heaviest edges. A single memory also has edges to its most similar memories, with the relation
-    "near", which is no edge of the lab.
+    ``relation, weight``. At most ``limit`` nodes are returned, fewest hops first, then nodes with
+    the heaviest edges. A single memory also has edges to its most similar memories, with the
+    relation "near", which is no edge of the lab.
     """
     # A breadth-first search: each hop adds the ends of all edges at the nodes that were reached before.
     texts = {seed: lab[seed].text for seed in seeds}

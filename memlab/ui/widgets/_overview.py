@@ -75,7 +75,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
     def days(self) -> pl.DataFrame:
         """The counts of recalls by outcome, for each of the last 14 days.
 
-        The last day is that of the latest recall. The columns are ``day``, ``recalls``, ``stale``,
+        The last day is the day of the latest recall. The columns are ``day``, ``recalls``, ``stale``,
         ``tokens``, and the outcomes.
         """
         counts = [(pl.col("outcome") == name).sum().cast(pl.Int32).alias(name) for name in OUTCOMES]

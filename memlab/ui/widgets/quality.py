@@ -1,7 +1,7 @@
 """The retrieval quality of two policies on a lab's labelled questions, recomputed at each draft.
 
 A policy that only orders candidates is scored on kept pools (``Recalls``). Other policies run the
-questions again, on a smaller sample. The values equal those of ``lab.score`` on the same questions.
+questions again, on a smaller sample. The values equal the values of ``lab.score`` on the same questions.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Quality:
     lab
         The lab.
     project
-        The project of the questions. Default: those of all projects.
+        The project of the questions. Default: the questions of all projects.
     viewer
         The viewer who sees the questions. Questions without a viewer are asked for this viewer.
     recalled

@@ -300,7 +300,7 @@ def latest_questions(lab: Lab, limit: int, *, project: str | None = None) -> lis
 
 
 class Draft(NamedTuple):
-    """The text of a draft compiled to a policy with its sliders, or the error in it."""
+    """The text of a draft compiled to a policy with its sliders, or the error in the text."""
 
     policy: Policy | None
     problem: dict[str, Any] | None
