@@ -1,4 +1,4 @@
-"""Reading of files within limits, and notes on what was guessed or skipped."""
+"""Reading of files within limits, and notes on guesses and skipped lines."""
 
 from __future__ import annotations
 

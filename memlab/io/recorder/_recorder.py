@@ -206,7 +206,7 @@ class RecordedHits(list[Any]):
 
 
 class Recorder:
-    """A search that logs what it shows; ``memlab.record`` returns it.
+    """A search that logs its results. ``memlab.record`` returns a recorder.
 
     Call it like the search, without the number of results. It is also the log for
     ``memlab.evaluate``, ``memlab.plan`` and ``memlab.verdict``.

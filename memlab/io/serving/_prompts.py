@@ -21,7 +21,7 @@ class Prompt:
     Attributes
     ----------
     name, description
-        The name of the command, and what it does, for the user.
+        The name and the description of the command, for the user.
     argument
         The name of its only argument, or "".
     about

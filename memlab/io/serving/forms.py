@@ -1,7 +1,7 @@
 """Models of the tools' arguments and answers, and their JSON schemas.
 
 An argument that is a parameter of a verb has the verb's default and limits, and is described by the first sentence of
-the verb's documentation. A form adds what differs for a model: narrower limits, or a text of its own.
+the verb's documentation. A form adds differences for a model: narrower limits, or a separate description.
 """
 
 from __future__ import annotations

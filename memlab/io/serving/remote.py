@@ -290,7 +290,7 @@ class RemoteLab:
         Returns
         -------
         RememberAnswer
-            Id and outcome, and what was superseded or redacted.
+            Id and outcome, superseded memories and types of redacted secrets.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Retention as a forecast: how well the packs' ``retention`` predicts what is remembered or wanted.
+"""Retention as a forecast: how well a pack's ``retention`` predicts which items are remembered or wanted.
 
 ``bench_reviews`` scores the chance that a card is recalled, on a log of reviews. ``bench_wanted`` scores the
 chance that a memory is wanted within some days, on a lab's own log. Only the past of a prediction is
@@ -296,7 +296,7 @@ def bench_wanted(
 
 @dataclass(frozen=True, eq=False)
 class _Log:
-    """The uses of one user, and what is to be predicted, in order of time."""
+    """The uses of one user and the outcomes to predict, in temporal order."""
 
     user: str
     uses: Uses

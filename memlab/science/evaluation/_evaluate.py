@@ -145,7 +145,7 @@ def evaluate(
         is not read, and the metrics are retrieval metrics.
     metric
         With labels: the metric that ranks the policies, with its number of ranks, such as
-        "ndcg@10". All recalls are measured at this number, whatever their limit. Default: recall at
+        "ndcg@10". All recalls are measured at this number of ranks, independently of their limit. Default: recall at
         the most frequent limit of the log.
     executor
         Runs the sums of a folder of Parquet elsewhere, one task for each file: a number of processes,

@@ -61,7 +61,7 @@ def unfix(upper: Ints, lower: Ints) -> Floats:
 def add_frames(frames: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
     """Add the integer columns of frames by a key; for the column ``at``, keep the minimum.
 
-    The result is canonical: equal sums give equal frames, whatever frames they were added from.
+    The result is canonical: equal sums give equal frames, independently of the frames that were added.
     Its rows are sorted by the key, its columns by their names. Lower parts are within half of a
     unit of the upper part, and columns without a value are left out.
     """

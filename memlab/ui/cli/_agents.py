@@ -443,10 +443,10 @@ def serve(
 ) -> None:
     """Serve LAB to agents over the Model Context Protocol.
 
-    A host starts this command and uses standard input and output. It has six tools (remember, recall, forget,
-    feedback, context, about), prompts and resources. A reader recalls; a member also remembers, and changes what it
-    alone created; an owner changes everything it sees. Several servers may share a lab. LAB is created if it does not
-    exist. Needs: pip install 'memlab-core[mcp]'.
+    A host starts this command and uses standard input and output. It has six tools (remember, recall, forget, feedback,
+    context, about), prompts and resources. A reader recalls; a member also stores memories, and changes those that only
+    this member created. An owner changes all visible memories. Several servers may share a lab. LAB is created if it
+    does not exist. Needs: pip install 'memlab-core[mcp]'.
 
     With --http, all clients send the token in MEMLAB_TOKEN, or a random one, which is printed. The option
     --clients names a TOML file with one table per client instead, such as [coder] with token = "..." and role =

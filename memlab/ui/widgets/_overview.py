@@ -35,7 +35,7 @@ _DEPTH = 10
 
 
 class Overview(RecallLog, WorkingWidget, bundle="overview"):
-    """Recalls day by day, what they showed, whether it helped, and what is missing.
+    """Recalls day by day: their results, the feedback on them, and missing memories.
 
     Gaps are queries that nothing answered. Stale answers are shown memories that were superseded.
     Misses are labelled questions without a wanted memory in the top results. A click on a recall

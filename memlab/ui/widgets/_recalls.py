@@ -28,7 +28,7 @@ _MOST_ITEMS = 50
 
 
 class RecallLog(RecallExplorer, bundle="recalls"):
-    """The logged recalls, newest first: what was shown, and whether it helped.
+    """The logged recalls, newest first, with their results and the feedback on them.
 
     A click on a recall shows its memories, and asks the query again in the lab as it was then, in an
     explorer. Nothing here is logged. ``search``, ``outcome`` and ``start`` can be set from Python.

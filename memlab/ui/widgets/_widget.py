@@ -309,7 +309,7 @@ class WorkingWidget(Widget):
     ) -> None:
         """Run ``call`` in the background, and pass its cached result to ``deliver``.
 
-        ``what`` describes the work while it runs. A later call with the same ``what`` supersedes it.
+        ``what`` describes the work while it runs. A later call with the same ``what`` replaces an earlier call.
         """
         if (what, key) in self._results:
             self._waiting.pop(what, None)
