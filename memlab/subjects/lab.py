@@ -1121,7 +1121,7 @@ class Lab(Displayed):
         if quarantine is None:
             return self._corrections.restore(memory, project=project)
         if memory is not None or project is not None:
-            raise InputError("restore takes one of: memories, project=, quarantine=.")
+            raise InputError("restore needs exactly one of: memories, project=, quarantine=.")
         return self.upkeep.review.release(quarantine)
 
     @checked

@@ -462,7 +462,7 @@ def trace(edges: Edges, node: int, depth: int, *, limit: int = 100) -> Trace:
     """
     if depth < 1 or limit < 1:
         raise InputError(
-            f"A trace has at least one path of at least one edge, not {limit} paths of up to {depth} edges."
+            f"A trace needs at least one path of at least one edge, not {limit} paths of up to {depth} edges."
         )
     node_kinds([node])
     start = Path((node,), (), (), (), (), 1.0)

@@ -273,7 +273,7 @@ def _parse_judgement(row: object, instant: Callable[[Any], Micros]) -> Judgement
         )
     for name in ("outcome", "agent", "source"):
         if not isinstance(judgement.get(name, ""), str):
-            raise InputError(f"The {name} of feedback is a text, not {judgement[name]!r:.60}.")
+            raise InputError(f"The {name} of feedback must be a text, not {judgement[name]!r:.60}.")
     return check_judgement(
         memory,
         judgement.get("outcome"),
@@ -298,7 +298,7 @@ def _parse_integer(fields: Mapping[str, Any], name: str, maximum: int) -> int | 
         or not 1 <= value <= maximum
     ):
         raise InputError(
-            f"The {name} of feedback is an integer from 1 to {maximum}, not {value!r:.60}."
+            f"The {name} of feedback must be an integer from 1 to {maximum}, not {value!r:.60}."
         )
     return int(value)
 

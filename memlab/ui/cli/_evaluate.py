@@ -84,26 +84,37 @@ _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HT
 @click.option("--details", is_flag=True, help="Show all reasons and remarks, and each query.")
 @click.option("--labels", type=_PATH, help="File of labels with decision, memory_id and relevance.")
 @click.option(
-    "--decision", default="decision", show_default=True, help="Column of recalls in a file."
+    "--decision",
+    default="decision",
+    show_default=True,
+    help="Column with the recall's id, if LOG is a file.",
 )
 @click.option(
-    "--item", default="memory_id", show_default=True, help="Column of memories in a file."
+    "--item",
+    default="memory_id",
+    show_default=True,
+    help="Column with the memory's id, if LOG is a file.",
 )
 @click.option(
     "--shown",
     default="rank",
     show_default=True,
-    help="Column of ranks in a file; 0 or empty means not shown.",
+    help="Column with the rank, if LOG is a file; 0 or empty means not shown.",
 )
-@click.option("--reward", default="reward", show_default=True, help="Column of rewards in a file.")
-@click.option("--propensity", help="Column of logging probabilities in a file.")
+@click.option(
+    "--reward",
+    default="reward",
+    show_default=True,
+    help="Column with the reward, if LOG is a file.",
+)
+@click.option("--propensity", help="Column with the logging probability, if LOG is a file.")
 @click.option(
     "--limit",
     type=click.IntRange(1),
     help="Top-k size of each recall in a file, needed if its results include exploration items.",
 )
-@click.option("--at", help="Column of recall times in a file.")
-@click.option("--feedback-at", help="Column of feedback times in a file.")
+@click.option("--at", help="Column with the time of the recall, if LOG is a file.")
+@click.option("--feedback-at", help="Column with the time of the feedback, if LOG is a file.")
 @click.option(
     "--cluster",
     help="Column whose equal values mark dependent recalls, such as user. A lab also takes day or decision.",

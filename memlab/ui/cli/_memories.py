@@ -60,7 +60,7 @@ MEMORIES = click.argument("memories", type=int, nargs=-1)
     "columns",
     multiple=True,
     metavar="FIELD=COLUMN",
-    help="Column of a field, such as text=body; at= ignores times.",
+    help="Column for a field, such as text=body. An empty at= ignores times.",
 )
 @click.option(
     "--linking",
@@ -451,7 +451,7 @@ def _open_for_purge(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
     },
 )
 @MEMORIES
-@click.option("--yes", is_flag=True, help="Confirm: purged memories cannot be restored.")
+@click.option("--yes", is_flag=True, help="Confirm the purge. Purged memories cannot be restored.")
 def purge(lab: memlab.Lab, memories: tuple[int, ...], yes: bool, **options: Any) -> Report:
     """Remove MEMORIES permanently from all files of LAB, and print a receipt.
 

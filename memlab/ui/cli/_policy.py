@@ -289,9 +289,17 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
     type=LocalPath(),
     help="Table of candidates, one row each, as .parquet, .csv or .jsonl.",
 )
-@click.option("--row", type=int, default=0, show_default=True, help="Row of the frame, from 0.")
+@click.option(
+    "--row",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Row of the frame to explain, counted from 0.",
+)
 @click.option("--by", help="Column that distinguishes the slates (candidate lists) of the frame.")
-@click.option("--order", default="memory_id", show_default=True, help="Column of memory ids.")
+@click.option(
+    "--order", default="memory_id", show_default=True, help="Column with the memory's id."
+)
 def explain(
     file: str,
     slot: str | None,
