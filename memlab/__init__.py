@@ -22,7 +22,7 @@ if sys.platform == "win32":
     from memlab.errors import UnsupportedSystem
 
     raise UnsupportedSystem(
-        "memlab does not run on Windows, because it needs POSIX file locks. Install it on Linux, macOS or the "
+        "memlab does not run on Windows, because it needs POSIX file locks: install it on Linux, macOS or the "
         "Windows Subsystem for Linux."
     )
 
@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from memlab.science.evaluation import plan as plan
     from memlab.science.evaluation import tune as tune
     from memlab.science.evaluation import verdict as verdict
+    from memlab.science.experiments import Experiment as Experiment
     from memlab.science.history import compare as compare
     from memlab.science.history import replay as replay
     from memlab.science.simulation import trial as trial
@@ -105,6 +106,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "AsyncLab": "io.aio",
     "DamageWarning": "errors",
+    "Experiment": "science.experiments",
     "Extension": "kernel.extension",
     "ExplorationWarning": "errors",
     "ExtensionError": "errors",

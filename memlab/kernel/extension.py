@@ -314,7 +314,7 @@ def _load(entry: EntryPoint) -> None:
 
 
 def describe_missing(needs: Mapping[str, str]) -> list[str]:
-    """Return a message for each required extension that is missing or differs.
+    """Return a message for each required extension that is missing or has another version.
 
     `needs` has the required version of each extension by name. The list is empty if all are registered in these versions.
     """

@@ -135,7 +135,7 @@ class _FormerPaths(MetaPathFinder):
 
 
 def redirect_former_paths() -> None:
-    """Make modules importable by their former paths. Importing memlab calls this once."""
+    """Make modules importable by their former paths, when memlab is imported."""
     if not any(isinstance(finder, _FormerPaths) for finder in sys.meta_path):
         sys.meta_path.insert(0, _FormerPaths())
 

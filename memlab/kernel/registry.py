@@ -25,7 +25,7 @@ class Declaration(Protocol):
 
     @property
     def owner(self) -> str:
-        """Name and version of the extension that owns the item, or "" for memlab itself."""
+        """The name and version of the extension that owns the item, or "" for memlab itself."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Owned:
 
     @property
     def doc(self) -> str:
-        """First line of the value's documentation."""
+        """The first line of the value's documentation."""
         return (
             getattr(self.value, "help", None) or getattr(self.value, "__doc__", None) or ""
         ).split("\n")[0]
@@ -112,7 +112,7 @@ class Registry(Mapping[str, D], Displayed):
     # -- for memlab.extend ------------------------------------------------------------------------------------
 
     def refusal(self, item: D) -> str | None:
-        """Return the reason why `item` cannot be declared, or None.
+        """Return the reason why `item` cannot be declared, or None if it can.
 
         An extension may declare one of its own names again. It may not use a name of memlab or of another extension.
 
@@ -135,7 +135,7 @@ class Registry(Mapping[str, D], Displayed):
         return f"The {self.noun} {item.name} is declared by {declarer}. Choose another name."
 
     def register(self, items: Iterable[D]) -> None:
-        """Add declarations, replacing earlier ones of the same extension and name.
+        """Add declarations, replacing earlier declarations of the same extension and name.
 
         Parameters
         ----------

@@ -103,10 +103,10 @@ class Cell:
         return hash_inputs(self.inputs)
 
 
-def hash_inputs(inputs: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of JSON values, which does not depend on the order of keys."""
-    text = json.dumps(inputs, sort_keys=True, allow_nan=False, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+def hash_inputs(inputs: object) -> str:
+    """Return the SHA-256 of JSON values and times, which does not depend on the order of keys."""
+    text = json.dumps(inputs, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @cache  # the metadata of a package take a millisecond each

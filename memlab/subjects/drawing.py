@@ -31,6 +31,7 @@ __all__ = [
     "GREY",
     "INK",
     "ORANGE",
+    "RESULTS_PAGE",
     "STYLE",
     "Draw",
     "OnAxes",
@@ -45,6 +46,9 @@ __all__ = [
     "render_svg",
     "write_page",
 ]
+
+RESULTS_PAGE = Path(__file__).parent / "results.html"
+"""The template of a page of figures and tables, for ``render_page``."""
 
 Draw = Callable[["Axes"], None]
 """A function that draws one figure on matplotlib axes."""

@@ -186,7 +186,7 @@ REFUSED = [
     (lambda m: m.get_all(filters={"user_id": "ada"}, topk=3), "no argument"),
     (lambda m: m.get_all(filters={"user_id": "*"}), "must contain at least one"),
     (lambda m: m.add("x"), "At least one of 'user_id', 'agent_id', or 'run_id' must be provided"),
-    (lambda m: m.add("x", filters={"app_id": "a"}), "is no owner"),
+    (lambda m: m.add("x", filters={"app_id": "a"}), "is not an owner"),
     (lambda m: m.add("x", user_id="ada", memory_type="other"), "Please pass procedural_memory"),
     (lambda m: m.add("x", user_id="ada", prompt="Be brief"), "an instruction for a language model"),
     (lambda m: m.add("x", user_id="ada", timestamp=float("inf")), "timestamp"),

@@ -102,7 +102,7 @@ def test_no_questions_give_no_values():
     "name", ["recal@10", "recall", "recall@0", "recall@-1", "recall@1e9", "ndcg@ten", ""]
 )
 def test_an_unknown_metric_is_refused(name):
-    with pytest.raises(UnknownName, match="No metric was given"):
+    with pytest.raises(UnknownName, match="There is no metric"):
         measure(judge([["a"]], [{"a"}], depth=3), name)
 
 

@@ -116,7 +116,7 @@ TYPES = [
     ("(fn [] (let a a))", "let needs bindings", "(let a a)"),
     ("(fn [pinned] (cond pinned 1))", "cond has no else", "(cond pinned 1)"),
     ("(fn [pinned] (cond pinned 1 else))", "has no value", "else"),
-    ("(fn [pinned] (cond else 1 pinned 2 else 3))", "else is the last test", "else"),
+    ("(fn [pinned] (cond else 1 pinned 2 else 3))", "else must be the last test", "else"),
     ("(fn [kind] (case kind 1 2 else 3))", "compared with strings", "1"),
     ("(fn [pinned] (case pinned 1 2 else 3))", "case compares strings or numbers", "pinned"),
     ("(fn [kind] (if (in kind kind) 1 2))", "a list of literals", "kind"),

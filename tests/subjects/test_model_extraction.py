@@ -186,9 +186,7 @@ def test_another_form_is_refused_or_read_by_rules_or_skipped(lab, name):
     by_rules = extracted(lab, text, completion(WRONG[name]), otherwise="rules")
     assert by_rules.items == lab.agents.extract(text).items
     assert [number for number, _ in by_rules.asked.unread] == [0]
-    assert "messages read by rules instead: 1 (The answer of the model is not JSON" in repr(
-        by_rules
-    )
+    assert "messages read by rules instead: 1 (The answer is not JSON" in repr(by_rules)
     assert not extracted(lab, text, completion(WRONG[name]), otherwise="skip")
 
 

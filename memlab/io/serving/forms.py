@@ -159,7 +159,7 @@ class AboutForm(_Form):
         str | None,
         Field(
             max_length=1_000,
-            description='Name of the subject, or "user" for the user. Default: list all subjects.',
+            description='A subject, or "user" for the user. Default: list all subjects.',
         ),
     ] = None
     project: Annotated[str | None, _recall("project")]
@@ -187,7 +187,7 @@ class FeedbackForm(_Form):
     ] = None
     memories: Annotated[
         _Ids,
-        Field(description="Ids of the memories to judge. Default: all results of the recall."),
+        Field(description="Ids to judge. Default: all results of the recall."),
     ] = []
     outcome: Annotated[
         Literal["success", "fail"] | None,

@@ -434,7 +434,7 @@ class RemoteLab:
         Parameters
         ----------
         subject
-            Name of the subject, or "user" for the user. Default: list all subjects.
+            A subject, or "user" for the user. Default: list all subjects.
         **options
             Other arguments of the tool ``about``: ``project``.
 

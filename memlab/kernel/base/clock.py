@@ -162,7 +162,7 @@ class _Checked:
 
 
 def _clock(clock: Any) -> Clock:
-    """Return a caller's clock wrapped so that its faults become memlab errors."""
+    """Wrap a caller's clock to convert its errors to memlab errors."""
     if clock is system_clock or isinstance(clock, ManualClock | _Checked):
         trusted: Clock = clock
         return trusted

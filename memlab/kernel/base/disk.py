@@ -51,7 +51,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/", re.ASCII)
 
 
 def sync(path: Path) -> None:
-    """Flush a file's bytes, or a directory's names, to permanent storage."""
+    """Flush a file's bytes, or a directory's entries, to permanent storage."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         sync_open(descriptor)
@@ -69,13 +69,13 @@ def sync_open(descriptor: int) -> None:
 
 
 def open_source(source: str | Path | BinaryIO) -> BinaryIO:
-    """Open the file at a path to read it, or return the open file itself."""
+    """Open the file at a path for reading, or return an open file unchanged."""
     return Path(source).open("rb") if isinstance(source, str | Path) else source
 
 
 @contextmanager
 def replacing(target: str | Path | BinaryIO) -> Iterator[BinaryIO]:
-    """Yield a draft that replaces the file at a path after the block, or yield an open file."""
+    """Yield a draft file that replaces the file at a path on exit; yield an open file as is."""
     if not isinstance(target, str | Path):
         yield target
         return

@@ -277,7 +277,7 @@ def format_rows(
 
 
 def _fill(row: Mapping[str, Any], how: str | Callable[[Mapping[str, Any]], object]) -> object:
-    """Return the cell of a row, from a template or a function."""
+    """Return a table cell, computed from a row by a template or a function."""
     if not isinstance(how, str):
         return how(row)
     names = [name for _, name, _, _ in Formatter().parse(how) if name]
@@ -401,7 +401,7 @@ def details(summary: object, inside: object, *, opened: bool = False) -> Markup:
 
 
 def box(inside: object) -> Markup:
-    """Return HTML parts in a box that scrolls when taller than a screen."""
+    """Return HTML parts in a box that scrolls if it is taller than the screen."""
     return Markup(f"<div style='overflow:auto;max-height:{_HIGHEST}'>{render_html(inside)}</div>")
 
 

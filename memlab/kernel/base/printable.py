@@ -45,7 +45,7 @@ def printable(text: str) -> str:
 
 
 def json_safe(text: str) -> str:
-    r"""Return equivalent JSON in which control characters are escaped.
+    r"""Return JSON text with its control characters escaped.
 
     Parameters
     ----------

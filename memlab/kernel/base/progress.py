@@ -35,7 +35,7 @@ def in_notebook() -> bool:
 
 @contextmanager
 def bar(visible: bool, total: int, *, unit: str, desc: str | None = None) -> Iterator[Step]:
-    """Show progress as a bar in a terminal or notebook, or elsewhere as lines of text.
+    """Show progress as a bar in a terminal or notebook, and as lines of text elsewhere.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def enlarge(array: NDArray[Any], size: int, needed: int) -> NDArray[Any]:
 
 
 def return_memory() -> None:
-    """Return memory that this process has freed to the operating system.
+    """Return this process's freed memory to the operating system.
 
     glibc keeps what each thread has freed. A server that seals slates in each of its threads would keep the peak of all of
     them, 100 MB each. Other allocators return memory by themselves.

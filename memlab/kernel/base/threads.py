@@ -39,7 +39,7 @@ _HOLDERS: weakref.WeakSet[Holder] = weakref.WeakSet()
 
 
 def watch_interrupts(holder: Holder) -> None:
-    """Register `holder` so that interrupted calls release its locks."""
+    """Register `holder` so that its locks are released when a call is interrupted."""
     _HOLDERS.add(holder)
 
 
@@ -242,7 +242,7 @@ class Background:
 
     @property
     def active(self) -> bool:
-        """True if the work continues."""
+        """True if the worker is running and was not told to stop."""
         return self._worker.active
 
     def stop(self) -> None:

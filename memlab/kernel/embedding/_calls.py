@@ -170,7 +170,7 @@ class Calls:
                 step(len(part))
 
     def query(self, text: str) -> NDArray[np.int8]:
-        """Return the vector of a query, from the cache if it was embedded recently."""
+        """Return the vector of a query, from the cache if embedded recently."""
         with self._lock:
             if text in self._queries:
                 self._queries.move_to_end(text)
@@ -267,7 +267,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def quantize(raw: NDArray[np.float64]) -> NDArray[np.int8]:
-    """Scale rows so that the largest component is 127, and round them."""
+    """Scale each row so that its largest component is 127, and round the components."""
     largest = np.maximum.reduce(np.abs(raw), axis=1, keepdims=True)
     largest[largest == 0.0] = 1.0  # Zero vectors remain zero.
     # The division comes first, because 127 / largest overflows for the smallest floats.

@@ -174,7 +174,7 @@ class ShippedModel(Model):
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files of a model that decide its vectors, in a fixed order."""
+    """Return the files of a model that determine its vectors, in a fixed order."""
     wanted = [
         *folder.rglob("*.safetensors"),
         *folder.rglob("tokenizer.json"),
@@ -518,7 +518,7 @@ class Embedder:
         return calibrated(cosine, self._knots)
 
     def scale(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Convert cosines that memlab computed to closeness; see `closeness`.
+        """Convert cosines computed by memlab into closeness; see `closeness`.
 
         Parameters
         ----------
@@ -662,7 +662,7 @@ def load_embedder(
     timeout: Seconds | None = None,
     progress: bool = True,
 ) -> Embedder:
-    """Return the embedder for a specification.
+    """Return the embedder that a specification describes.
 
     Callables and objects are fingerprinted by their name, the dimension, and the largest components
     of the vectors of a few fixed texts. Rounding noise of a remote service does not change these
@@ -791,7 +791,7 @@ def _of_model(model: Model, name: str) -> Embedder:
 
 
 def _fingerprinted(calls: Calls, queries: Calls | None, name: str, model: str | None) -> Embedder:
-    """Build the embedder of embedding calls, with its fingerprint.
+    """Build an embedder from embedding calls, with a fingerprint of its vectors.
 
     Queries that get the same vectors as texts are embedded as texts.
     """

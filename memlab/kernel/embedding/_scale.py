@@ -79,7 +79,7 @@ def measure_scale(embedder: Embedder, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _products(first: NDArray[np.int8], second: NDArray[np.int8]) -> NDArray[np.float64]:
-    """Return the cosine of each row of one matrix with each row of the other, or 0."""
+    """Return the cosines between the rows of two matrices, or 0 where a row is zero."""
     wide = [matrix.astype(np.float64) for matrix in (first, second)]
     unit = [
         matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1.0) for matrix in wide

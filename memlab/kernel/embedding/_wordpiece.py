@@ -132,7 +132,7 @@ class _Characters(dict[int, str]):
     """Replacements of decomposed characters, each computed at its first lookup."""
 
     def __missing__(self, code: int) -> str:
-        """Return and cache the replacement of a character, "" for a removed character."""
+        """Return and cache the replacement of a character, or "" for a removed character."""
         if len(self) >= _CACHED:
             self.clear()
         character = chr(code)
@@ -209,7 +209,7 @@ def _is_in(table: str, code: int) -> bool:
 # The three tables are parsed once, at the first text that is not printable ASCII.
 @cache
 def _read_bounds(table: str) -> list[int]:
-    """Return the bounds of a table's ranges: each first code point, and one past the last."""
+    """Return the start and the exclusive end of each range of a table, in one list."""
     ranges = [part.partition("-") for part in table.split()]
     return [
         bound for start, _, stop in ranges for bound in (int(start, 16), int(stop or start, 16) + 1)

@@ -291,7 +291,7 @@ class _Text:
 
     @cached_property
     def value_keys(self) -> frozenset[tuple[str, str]]:
-        """The kind and the value of each value of the text."""
+        """The values of the text as pairs of kind and value."""
         return frozenset((value.kind, value.value) for value in self.values)
 
     @cached_property
@@ -342,7 +342,7 @@ class _Text:
         return stems
 
     def speaks_of_others(self, words: list[_Word]) -> bool:
-        """Return whether any of the words mentions another person or thing."""
+        """Return whether any word refers to another person or thing."""
         return any(word.low.removesuffix("'s") in self._table["of-others"] for word in words)
 
     def tells_of_oneself(self, words: list[_Word]) -> bool:
@@ -355,7 +355,7 @@ class _Text:
         return any(word.low in self._table["denials"] for word in words)
 
     def _value(self, position: int) -> _Value | None:
-        """Return the value that begins at a word, or None."""
+        """Return the value that begins at a word, or None if no value begins there."""
         # Dates are tested first, then years, which are not values. Shares, times, prices, numbered names and plain
         # numbers follow.
         word, low = self.words[position], self.words[position].low
@@ -568,7 +568,7 @@ def _find_denied_clauses(denied: list[str], text: _Text) -> Iterator[list[_Word]
 
 
 def _share(denied: list[str], words: list[_Word]) -> float:
-    """Return the share of the denied stems that occur among some words."""
+    """Return the share of the denied stems that occur in a collection of words."""
     stems = {word.stem for word in words}
     return sum(stem in stems for stem in denied) / len(denied)
 
@@ -613,7 +613,7 @@ def _day(number: str) -> str:
 # Results are cached, because many queries are compared with the same pair of texts.
 @lru_cache(maxsize=2048)
 def _restated(old: str, new: str, language: str) -> tuple[Restated, ...]:
-    """Return the statements of `old` that `new` restates, cached."""
+    """Return the statements of `old` that `new` restates, from a cache."""
     older, newer = _read(old, language), _read(new, language)
     statements = [*_values_restated(older, newer), *_denials_restated(older, newer)]
     return tuple(sorted(statements, key=lambda each: -each.likeness))

@@ -289,7 +289,7 @@ def holds(text: str, table: tuple[str, ...]) -> bool:
 
 
 def first_of(text: str, table: tuple[str, ...]) -> str | None:
-    """Return the longest phrase at the start of a padded text, or None.
+    """Return the longest phrase at the start of a padded text, or None without a match.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ NUMBER_WORDS = MappingProxyType(
 
 
 def number_of(word: str) -> int | None:
-    """Return the integer that a word spells, or None.
+    """Return the integer that a word spells, or None for other words.
 
     Parameters
     ----------
@@ -381,7 +381,7 @@ def number_of(word: str) -> int | None:
 
 
 def read_number(words: Sequence[str], position: int) -> tuple[int, int] | None:
-    """Return the number that begins at a word and its length in words, or None.
+    """Return the number that begins at a word and its word count, or None without a number.
 
     Parameters
     ----------

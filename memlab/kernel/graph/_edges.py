@@ -127,7 +127,7 @@ class Edges:
 
     @property
     def created(self) -> Ints:
-        """When each edge was created, in microseconds UTC; 0 if unknown."""
+        """The creation time of each edge in microseconds UTC, or 0 if unknown."""
         return self._view("created")
 
     @property
@@ -238,7 +238,7 @@ class Edges:
         self._columns["reinforcements"][numbers] += 1
 
     def remove(self, edges: ArrayLike) -> int:
-        """Remove edges and return the number of newly removed ones.
+        """Remove edges and return the number of newly removed edges.
 
         Edges are given by number or by a mask.
         """
@@ -430,7 +430,7 @@ class Edges:
         np.add.at(self._degree, layout.positions(nodes), np.int32(change))
 
     def _meet(self, nodes: Ints, newest: int | None = None) -> IncidentEdges:
-        """Return the edges incident to each node, without removed ones."""
+        """Return the edges incident to each node, excluding removed edges."""
         if self._ordered != self._size or self._removed_since_seal:
             self._refresh()
         wanted = None if newest is None else np.full(len(nodes), newest)
@@ -474,7 +474,7 @@ class Edges:
 def _check(
     sources: Ints, targets: Ints, columns: dict[str, NDArray[Any]], nodes: int | Nodes
 ) -> None:
-    """Raise InputError that names the first invalid edge."""
+    """Raise an InputError that names the first invalid edge."""
     weights = columns["weight"]
     counts = nodes.counts if isinstance(nodes, Nodes) else (nodes, 0, 0, 0)
     absent = _mask_absent(sources, counts) | _mask_absent(targets, counts)
@@ -506,7 +506,7 @@ def _check(
 
 
 def _mask_absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
-    """Return a mask of the node codes to which no existing node corresponds."""
+    """Return a mask of the node codes without an existing node."""
     if not any(counts[1:]):
         return nodes.view(np.uint64) >= counts[0]
     kind = nodes >> SHIFT

@@ -132,7 +132,7 @@ class Nodes:
         self._memories = memories
 
     def intern(self, kind: str, names: Iterable[str]) -> Ints:
-        """Return the nodes of names, adding a node for each new name.
+        """Return the nodes with the given names, adding a node for each new name.
 
         If InputError is raised, no node is added.
         """
@@ -154,7 +154,7 @@ class Nodes:
         return codes + (kind_code << SHIFT)
 
     def find(self, kind: str, names: Iterable[str]) -> Ints:
-        """Return the nodes with these names, or -1 for unknown names."""
+        """Return the nodes with the given names, or -1 for unknown names."""
         kind_code = self._check_named_kind(kind)
         numbers, first = self._numbers[kind_code], kind_code << SHIFT
         matches = [numbers.get(name, -1) for name in names]
@@ -432,7 +432,7 @@ class Adjacency:
         return seal
 
     def count(self, nodes: Ints) -> Ints:
-        """Return the number of edges incident to each node, including removed ones."""
+        """Return the number of edges incident to each node, including removed edges."""
         start, stop = self._span(nodes)
         count = stop - start
         for run in (self._run, self._tail):
@@ -462,7 +462,7 @@ class Adjacency:
         return IncidentEdges(merged >> _WORD, (merged & _LOW) >> 1, (merged & 1).astype(np.bool_))
 
     def _span(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return where each node's edges start and stop in the compressed edge index."""
+        """Return the start and stop of each node's edges in the compressed edge index."""
         base = self._base
         places = base.layout.positions_or_end(nodes)
         return base.offsets[places], base.offsets[np.minimum(places + 1, base.layout.size)]
@@ -667,7 +667,7 @@ def read_edges(source: str | Path | BinaryIO) -> StoredEdges:
 
 
 def _sections(header: _Header) -> Iterator[tuple[str, str, tuple[int, ...], int]]:
-    """Yield the name, type, shape and first byte of each array in the file."""
+    """Yield the name, type, shape and byte offset of each array in the file."""
     nodes = sum(header.layout)
     shapes = {name: (dtype, (*shape, header.room)) for name, (dtype, shape) in COLUMNS.items()}
     shapes |= {

@@ -180,7 +180,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
 
 
 def _looked_up(nodes: Ints, groups: Ints, wanted: Ints) -> tuple[NDArray[np.bool_], Ints]:
-    """Return a mask of the nodes that have a community, and their communities."""
+    """Return which nodes have a community, and the communities of these nodes."""
     if not len(nodes):
         return np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
     index = np.minimum(np.searchsorted(nodes, wanted), len(nodes) - 1)
@@ -228,7 +228,7 @@ class Communities:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row for each node: ``row`` and ``community``."""
+        """A frame with the columns ``row`` and ``community``, one row per node."""
         return pl.DataFrame({"row": self.rows, "community": self.labels})
 
 

@@ -49,7 +49,7 @@ class SparseMatrix:
         return len(self.starts) - 1
 
     def rows(self) -> Ints:
-        """Return the row of each entry."""
+        """Return the row index of each entry."""
         return np.arange(self.size).repeat(np.diff(self.starts))
 
     def sums(self) -> Floats:
@@ -57,7 +57,7 @@ class SparseMatrix:
         return np.bincount(self.rows(), self.data, self.size).astype(np.float64, copy=False)
 
     def columns_of(self, rows: Ints) -> Ints:
-        """Return the columns of the entries of some rows, row by row."""
+        """Return the column indices of the entries in the selected rows, row by row."""
         start, count = self.starts[rows], self.starts[rows + 1] - self.starts[rows]
         ends = count.cumsum()
         index = np.arange(int(count.sum()))

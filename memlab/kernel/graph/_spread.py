@@ -199,7 +199,7 @@ class Limits:
 
 
 def select_within(activation: Floats, degree: Ints, budget: int) -> Ints:
-    """Return positions by falling activation, as many as fit in a budget of edges.
+    """Return positions by decreasing activation, as many as a budget of edges allows.
 
     The degrees of these nodes sum to at most ``budget``.
     """
@@ -407,7 +407,7 @@ def activate(
     decay: float = 0.7,
     threshold: float = 0.01,
 ) -> Spread:
-    """Spread activation without a policy, ``steps`` times in both directions.
+    """Spread activation without a policy, over ``steps`` hops in both directions.
 
     Each step computes ``A[j] += A[i] * weight * decay``. ``energy`` may be one value for all seeds.
     Amounts below ``threshold`` do not arrive. Limits and errors are those of ``spread``.

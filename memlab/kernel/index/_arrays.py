@@ -164,7 +164,7 @@ def products(left: NDArray[Any], right: NDArray[F]) -> NDArray[F]:
 
 
 def products_below(matrix: NDArray[F], others: NDArray[F]) -> NDArray[F]:
-    """Return the products of each row of ``matrix`` with the same and earlier rows.
+    """Return the products of each row of ``matrix`` with itself and all earlier rows.
 
     The earlier rows are those of ``others``. Elements above the diagonal are meaningless. The work is half that of
     ``products``.

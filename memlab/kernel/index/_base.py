@@ -66,7 +66,7 @@ class Opened(Protocol):
     """An index file that is mapped or loaded and can be searched."""
 
     def near(self, point: NDArray[np.float32], n: int, effort: float) -> NDArray[np.int64]:
-        """Return ``n`` rows near ``point``; their order has no meaning.
+        """Return ``n`` rows near ``point``, in no particular order.
 
         ``effort`` multiplies the number of nodes that are searched.
         """
@@ -168,7 +168,7 @@ class Forest:
         self._rows, self._search_k = rows, settings.get("search_k") or search_k(rows)
 
     def near(self, point: NDArray[np.float32], n: int, effort: float) -> NDArray[np.int64]:
-        """Return about four times ``n`` rows near ``point``, to be scored exactly later."""
+        """Return about four times ``n`` rows near ``point``, as candidates for exact scoring."""
         nodes = max(round(self._search_k * effort), n)
         # Four times as many candidates are scored exactly, because the projection misorders the most distant ones. This
         # takes 0.1 ms more.

@@ -97,7 +97,7 @@ def bm25(
 
 
 def coverage(hits: TermHits, *, count: int, weight: Scores | None = None) -> tuple[Ints, Scores]:
-    """Return the rows that match a query, and the share of its idf mass in each.
+    """Return the rows that match a query, and the share of the query's idf mass in each row.
 
     Rows ascend. The mass also includes words that no eligible row contains, so a row with all other words is not fully
     covered. ``weight`` is the idf of the terms, by default computed from these rows.
@@ -124,7 +124,7 @@ class GroupLengths:
     mean: float
 
     def with_rows(self, groups: NDArray[np.integer], lengths: NDArray[np.integer]) -> GroupLengths:
-        """Return the group lengths after adding rows with these groups and lengths."""
+        """Return the group lengths after adding rows with the given groups and lengths."""
         inside = groups >= 0
         if not inside.any():
             return self
@@ -401,7 +401,7 @@ class Matches:
         return rows[best(self.scores(rows), n)]
 
     def scores(self, rows: Rows) -> Scores:
-        """Return the BM25 score of each of ``rows``; 0 for a row that does not match."""
+        """Return the BM25 score of each of ``rows``, or 0 for a row that does not match."""
         if self._few:
             return self._look_up(self._scored, rows)
         frequencies, norm = self._frequencies_in(rows), self._norm(rows)
@@ -475,7 +475,7 @@ class Matches:
         return self._with_best_passages(rows, shares, Matches.coverage)
 
     def _look_up(self, values: Scores, rows: Rows) -> Scores:
-        """Return the value of each of ``rows``; 0 for rows that do not match the query.
+        """Return the value of each of ``rows``, or 0 for rows that do not match the query.
 
         The positions are cached, because several features read the same rows in sequence.
         """
@@ -560,7 +560,7 @@ class Matches:
         return self._last_frequencies[1]
 
     def _count_in(self, windows: Rows) -> NDArray[Any]:
-        """Return the summed frequency of each term in each window, as [windows, terms]."""
+        """Return the summed frequency of each term in each window, as an array [windows, terms]."""
         posted, column = self.hits.posted if self._few else (_NONE, _NONE)
         if not len(posted) or len(posted) * self.hits.size > _CELLS:
             unique, column = compact(windows.ravel() + 1)
@@ -650,7 +650,7 @@ class Matches:
 
 
 def _find_leading(values: Scores, n: int) -> Rows:
-    """Return the positions of the ``n`` greatest values, and possibly of further values.
+    """Return the positions of the ``n`` greatest values, and possibly more positions.
 
     The result seldom has more than a few times ``n`` positions. Its threshold is estimated from a sample, which takes a
     tenth of the time of a partition.
@@ -664,10 +664,10 @@ def _find_leading(values: Scores, n: int) -> Rows:
 
 
 def _nth_greatest(values: Scores, n: int) -> float:
-    """Return a value just below the ``n``-th greatest; 0 if there are fewer than ``n``."""
+    """Return a lower bound of the ``n``-th greatest value, or 0 for fewer values."""
     return float(np.partition(values, -n)[-n]) * _SAFE if len(values) >= n else 0.0
 
 
 def _saturate(tf: NDArray[Any], norm: Scores) -> Scores:
-    """Return ``tf / (tf + norm)``, the BM25 saturation; 0 where ``tf`` is 0."""
+    """Return ``tf / (tf + norm)``, the BM25 saturation, or 0 where ``tf`` is 0."""
     return np.asarray(np.divide(tf, tf + norm, out=np.zeros(tf.shape), where=tf > 0))

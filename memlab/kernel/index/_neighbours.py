@@ -150,7 +150,7 @@ class Build:
         )
 
     def _await(self) -> None:
-        """Wait until the builder process ends, and record its failure."""
+        """Wait until the builder process ends, and record any failure of the process."""
         if self._process is None:
             return
         _, output = self._process.communicate()
@@ -287,7 +287,7 @@ class Neighbours:
 
     @property
     def base(self) -> Base | None:
-        """The index file in use, or None."""
+        """The index file in use, or None without an index."""
         return self._base
 
     @property
@@ -297,7 +297,7 @@ class Neighbours:
 
     @property
     def build(self) -> Build | None:
-        """The build that this process has started and not yet finished, or None."""
+        """The build that this process has started but not finished, or None without a build."""
         return self._build
 
     @property
@@ -364,7 +364,7 @@ class Neighbours:
         return self._base is not None
 
     def verify(self) -> tuple[str, ...]:
-        """Read the whole index and all vectors, and return a message for each damage.
+        """Read the whole index and all vectors, and return a message for each fault.
 
         A damaged index is removed and later rebuilt. Damaged vectors must be restored from the journal of the lab.
         """

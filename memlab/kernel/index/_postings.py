@@ -185,7 +185,7 @@ class Passages:
     def append(
         self, rows: Sequence[int], texts: Sequence[str], speakers: Sequence[str | None]
     ) -> None:
-        """Split the texts of long rows into passages and index them."""
+        """Split the texts of long rows into passages and index these passages."""
         first = len(self.words)
         spans = [passages_of(text) for text in texts]
         counts = np.array([len(spans_of_text) for spans_of_text in spans])
@@ -353,7 +353,7 @@ class Words:
         return Query(terms, tuple(tokens), len(unknown), tuple(words))
 
     def __contains__(self, stem: str) -> bool:
-        """Return whether some text contains a word with this stem."""
+        """Return whether some text contains a word with the given stem."""
         return self._tokens.id_of(stem) >= 0
 
     @property
@@ -530,7 +530,7 @@ class Words:
         }
 
     def _restore(self, path: Path, arrays: dict[str, NDArray[Any]], prefix: str = "") -> None:
-        """Restore lengths, postings and word forms from arrays with a prefix of names.
+        """Restore lengths, postings and word forms from arrays whose names have a prefix.
 
         Raises DamagedLab or ValueError if they are inconsistent.
         """
@@ -582,7 +582,7 @@ class Words:
 
 
 def _count_keys(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct keys, ascending, and how often each occurs.
+    """Return the distinct keys, ascending, and the number of occurrences of each key.
 
     The array ``keys`` is sorted in place, which takes half the time of ``unique``.
     """

@@ -356,7 +356,7 @@ class Written:
 
     @property
     def signs(self) -> NDArray[np.uint8]:
-        """Bit mask of what each text mentions, such as a time or a number, in the order of ``SAYS``."""
+        """A bit mask of what each text mentions, such as a time or a number; see ``SAYS``."""
         if self._pending:
             self._index_pending()
         return self._rows.column(0)
@@ -369,7 +369,7 @@ class Written:
         return self._rows.column(1)
 
     def names(self, ids: Ints) -> list[str]:
-        """Return the word forms with these ids."""
+        """Return the word forms with the given ids."""
         return [self._names[id] for id in ids.tolist()]
 
     def forms_of(self, rows: Ints) -> tuple[Ints, NDArray[np.bool_], Ints]:

@@ -186,7 +186,7 @@ class Stored:
             _write_array(file, "|i1", (self.size, self.dim), [early.matrix, late.matrix])
 
     def spool(self, path: Path) -> None:
-        """Write these rows to a file for another process.
+        """Write the rows to a file for another process.
 
         If the mapped file has all rows, the new file is a hard link to it. Otherwise it is a copy. The reader checks
         ``digest(..., rehash=True)``.
@@ -378,7 +378,7 @@ class Vectors:
         return SCANNED_UP_TO if scans and scanner() is not None else self.exact_up_to
 
     def append(self, vectors: NDArray[np.int8]) -> None:
-        """Append rows, an int8 matrix (k, dim) of components -127..127.
+        """Append rows, passed as an int8 matrix (k, dim) of components -127..127.
 
         Raises
         ------
@@ -568,7 +568,7 @@ class Vectors:
 
     @property
     def attached(self) -> Approximate | None:
-        """The attached index, or None."""
+        """The attached index, or None if no index is attached."""
         return self._index
 
     # -- on disk ----------------------------------------------------------------------------------------------
@@ -591,7 +591,7 @@ class Vectors:
 
     @classmethod
     def load(cls, source: str | Path | BinaryIO, *, exact_up_to: int = EXACT_UP_TO) -> Vectors:
-        """Memory-map a file that ``save`` wrote; vectors are read when they are searched.
+        """Memory-map a file that ``save`` wrote. Vectors are read when they are searched.
 
         Raises
         ------
@@ -648,7 +648,7 @@ class Vectors:
         mask: Mask | None,
         admitted: int,
     ) -> tuple[Rows, Scores] | None:
-        """Return the nearest of the index's candidates and of all later rows.
+        """Return the nearest rows among the index's candidates and all later rows.
 
         Returns None if exact search is better.
         """
@@ -794,7 +794,7 @@ def _cosine(matrix: Matrix, squares: Scores, query: Matrix, square: Any) -> Scor
 
 
 def _divide(dots: Scores, squares: Scores, square: Any) -> Scores:
-    """Divide products in place by the lengths of both vectors; 0 for zero vectors."""
+    """Divide dot products in place by both vector lengths, keeping 0 for zero vectors."""
     norms = np.sqrt(squares * np.asarray(square)[..., None])
     np.divide(dots, norms, out=dots, where=norms > 0)
     return dots

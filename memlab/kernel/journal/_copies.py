@@ -155,7 +155,7 @@ def _events(connection: sqlite3.Connection) -> Iterator[Fault]:
 
 
 def _contents(connection: sqlite3.Connection) -> dict[int, bytes]:
-    """Return the digest over all texts of each event, by event number."""
+    """Return the digest of all texts of each event, by event number."""
     digests: dict[int, list[bytes]] = {}
     for event, digest in connection.execute("SELECT event, digest FROM payload ORDER BY id"):
         digests.setdefault(event, []).append(digest if isinstance(digest, bytes) else b"")
@@ -400,7 +400,7 @@ def _sound_head(connection: sqlite3.Connection, folder: Path) -> Head:
 
 
 def is_intact(folder: Path) -> bool:
-    """Return whether no row of a lab's journal is missing or changed."""
+    """Return True if no row of a lab's journal is missing or changed."""
     try:
         read_head(folder)
     except LabError:

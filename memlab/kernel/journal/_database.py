@@ -563,7 +563,7 @@ def _migrate_texts(connection: sqlite3.Connection, last: int) -> None:
 
 
 def _missing(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the gaps between runs of ids as (first, count), from id 1 on."""
+    """Return the gaps in a series of ids as (first, count) pairs, from id 1 on."""
     following, gaps = 1, []
     for first, count in runs:
         if first > following:

@@ -77,7 +77,7 @@ def hash_digests(digests: Iterable[bytes]) -> bytes:
 
 
 def digest_text(salt: bytes, id: int, text: str) -> bytes:
-    """Return the salted digest of the text with this id."""
+    """Return the salted digest of the text with the given id."""
     hashed = hashlib.blake2b(
         text.encode(), digest_size=CHAIN_BYTES, salt=salt, person=id.to_bytes(8, "little")
     )
@@ -85,7 +85,7 @@ def digest_text(salt: bytes, id: int, text: str) -> bytes:
 
 
 def digest_parts(parts: Iterable[tuple[str, bytes]]) -> str:
-    """Return the digest of a sealed segment's parts, which enters the chain.
+    """Return the digest of a sealed segment's parts for the hash chain.
 
     The parts are in the order of their names.
     """

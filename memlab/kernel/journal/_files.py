@@ -87,7 +87,7 @@ class WriterLock:
                 fcntl.flock(file, fcntl.LOCK_UN)
 
     def _patience(self, timeout: float) -> float:
-        """Return ``timeout``. Raises LabError if this thread holds the lock already."""
+        """Return ``timeout``, or raise LabError if this thread already holds the lock."""
         if self._threads.owned:
             raise LabError(
                 "A write is already open in this thread: use its transaction, or end it first."
@@ -120,7 +120,7 @@ def _opened(name: str) -> FileIO:
 
 
 def _created(path: str, flags: int) -> int:
-    """Create or open a file for ``open``, so that child programs do not inherit it."""
+    """Open or create a file that child programs do not inherit; an opener for ``open``."""
     return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
@@ -256,6 +256,6 @@ class HeadFile:
         self._is_written = True
 
     def sync(self) -> None:
-        """Make the record durable, or raise OSError if the disk refuses."""
+        """Make the record durable, or raise OSError if writing to the disk fails."""
         if self._is_written and self.path.exists():
             sync(self.path)

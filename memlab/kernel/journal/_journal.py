@@ -218,7 +218,7 @@ class Journal(Reading):
     # -- Missing events -------------------------------------------------------------------------------------------
 
     def _compare_head(self) -> None:
-        """Find out whether acknowledged events are missing, and update the ``head`` file."""
+        """Check whether acknowledged events are missing, and update the ``head`` file."""
         if self._head is None:
             return
         self.lost = self._lost_by(self._recorded_head())
@@ -411,7 +411,7 @@ class Journal(Reading):
             )
 
     def close(self) -> None:
-        """Move the log into the database and close all files.
+        """Move the write-ahead log into the database and close all files.
 
         Further calls have no effect.
         """
@@ -452,7 +452,7 @@ class Journal(Reading):
     # -- Private --------------------------------------------------------------------------------------------------
 
     def _check_usable(self) -> None:
-        """Raise an error if the journal is closed, was forked, or its file is missing."""
+        """Raise an error if the journal is closed or forked, or if its file is missing."""
         self._check_open()
         # Open files can still be read and written after their folder was moved or a disk was unmounted.
         if self._database is not None and not os.access(self._database, os.F_OK):
@@ -492,7 +492,7 @@ class Journal(Reading):
             )
 
     def _begin(self, writer: sqlite3.Connection, level: Synchronous) -> None:
-        """Roll back any open transaction, and begin one with a level of durability."""
+        """Roll back any open transaction, and begin a transaction with a durability level."""
         _undo(
             writer
         )  # an interrupt before the write's own handlers may have left a transaction open
@@ -640,7 +640,7 @@ class JournalView:
         return self._journal.identity
 
     def chain(self, seq: int) -> bytes | None:
-        """Return the chain value at an event, or None if it is not part of the view."""
+        """Return the chain value at an event, or None for an event outside the view."""
         return self._journal.chain(seq) if seq <= self.head else None
 
     def source(self, hash: str) -> str:

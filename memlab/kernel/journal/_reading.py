@@ -188,7 +188,7 @@ class Reading:
         )
 
     def last_at(self, instant: int) -> int:
-        """Return the ``seq`` of the last event at or before ``instant``, or 0.
+        """Return the ``seq`` of the last event at or before ``instant``, or 0 without an event.
 
         ``instant`` is in microseconds UTC.
         """
@@ -267,7 +267,7 @@ class Reading:
             first = blocks[-1][0] + blocks[-1][1]
 
     def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield ``(seq, bytes)`` of each event with a slate, in order.
+        """Yield the pair ``(seq, bytes)`` of each event with a slate, in order.
 
         Events satisfy ``after < seq <= upto``.
         """
@@ -302,7 +302,7 @@ class Reading:
         return dict(sorted(digests.items()))
 
     def segment_parts(self, upto: int) -> dict[str, bytes]:
-        """Return the parts of a segment of sealed slates by name, unchecked.
+        """Return the parts of a segment of sealed slates by name, without checking them.
 
         Compare their digest to find out whether they are sound.
         """
@@ -324,7 +324,7 @@ class Reading:
         return bytes(rows[0][0])
 
     def usage(self) -> list[tuple[str, int, int]]:
-        """Return the name, row count and bytes of each kind of content in the database."""
+        """Return the name, row count and size in bytes of each kind of content in the database."""
         contents = [
             (name, int(count or 0), int(size or 0)) for name, count, size in self._rows(_USAGE)
         ]
@@ -349,7 +349,7 @@ class Reading:
         return [seq for (seq,) in self._rows(gone)]
 
     def source(self, hash: str) -> str:
-        """Return the policy source with this hash. Raises UnknownName if there is none."""
+        """Return the policy source with the given hash. Raises UnknownName for an unknown hash."""
         rows = self._rows("SELECT text, sum FROM source WHERE hash = ?", (hash,))
         if not rows:
             raise UnknownName(
@@ -411,7 +411,7 @@ class Reading:
             raise translate_error(error, self.path) from error
 
     def _no_text(self, id: int) -> UnknownName:
-        """Return the error for an id without a text, which suggests the nearest ids."""
+        """Return the error for an id without a text, with the nearest ids as suggestions."""
         below = self._rows("SELECT max(id) FROM payload WHERE id < ?", (id,))
         above = self._rows("SELECT min(id) FROM payload WHERE id > ?", (id,))
         return UnknownName(
@@ -422,7 +422,7 @@ class Reading:
 
 
 def _check_link(before: bytes | None, after: int, row: tuple[Any, ...]) -> bytes | None:
-    """Return the chain hash of ``row`` if it is the unchanged next event, or None."""
+    """Return the chain hash of ``row`` if it is the unchanged next event, otherwise None."""
     link: bytes = row[5]
     is_next = before is not None and row[0] == after + 1 and compute_link(before, *row[:5]) == link
     return link if is_next else None

@@ -121,7 +121,7 @@ class Vault:
         return f"PRAGMA key=\"x'{key}'\"; PRAGMA cipher_log_level=NONE;"
 
     def _subkey(self, purpose: bytes) -> bytes:
-        """Derive the key for one purpose."""
+        """Derive the key for one purpose from the data key."""
         return hashlib.blake2b(key=self._key, digest_size=_RANDOM, person=purpose).digest()
 
 
@@ -135,7 +135,7 @@ def encode_line(line: bytes, name: str, vault: Vault | None) -> bytes:
 
 
 def decode_line(line: bytes, name: str, vault: Vault | None) -> bytes:
-    """Return the JSON of a line, which is plain or encrypted."""
+    """Return the decoded JSON of a plain or encrypted line."""
     if vault is None or line.startswith(b"{"):
         return line
     return vault.decrypt(name, base64.b64decode(line, validate=True))
@@ -251,7 +251,7 @@ def _from_key_ring(id: str) -> str | None:
 
 
 def data_file(folder: Path) -> Path:
-    """Return the file of a lab's database."""
+    """Return the path of a lab's database file."""
     return folder / (FILE if encryption_of(folder) is None else ENCRYPTED)
 
 
@@ -271,7 +271,7 @@ def open_database(
 
 
 def _open_plain(path: Path, option: str, timeout: float) -> sqlite3.Connection:
-    """Open a plain database."""
+    """Open an unencrypted database."""
     return sqlite3.connect(
         _uri(path, option), uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
     )

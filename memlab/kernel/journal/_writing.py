@@ -188,7 +188,7 @@ _META = "INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value
 
 
 def no_hashes(kind: str) -> Collection[tuple[str, ...]]:
-    """Return no paths, so that every string of the event is screened for secrets."""
+    """Return no paths of hashes, so that every string of the event is screened for secrets."""
     return ()
 
 
@@ -237,7 +237,7 @@ class Transaction:
 
     @property
     def kinds(self) -> str:
-        """The kinds of the events of this write, for the log of the program."""
+        """The kinds of the events of this write, for the program's log."""
         return ", ".join(dict.fromkeys(kind for _, _, kind, _ in self._events)) or "no event"
 
     @property
@@ -289,7 +289,7 @@ class Transaction:
         ]
 
     def source_of(self, hash: str) -> str | None:
-        """Return the policy source that this write stores under ``hash``, or None."""
+        """Return the policy source that this write stores under ``hash``, or None without one."""
         return dict(self._sources).get(hash)
 
     def event(self, kind: str, body: dict[str, Any], *, at: Micros) -> int:
@@ -313,7 +313,7 @@ class Transaction:
         return seq
 
     def payloads(self, ids: Sequence[int], texts: Sequence[Screened]) -> None:
-        """Store a text for each new id of a memory.
+        """Store the text of each new memory id.
 
         Ids must be new, and the texts must have passed the screening for secrets.
         """
@@ -382,7 +382,7 @@ class Transaction:
         self._sources.append((_text(hash, "hash"), text))
 
     def meta(self, key: str, value: str) -> None:
-        """Set a metadata value by name, replacing a former value."""
+        """Set a metadata value by name, replacing any previous value."""
         row = (_text(key, "key"), _text(value, f'value of "{key}"'))
         refuse(value, f'value of "{key}"')
         self._add(_META, [(*row, checksum(*row))])
@@ -403,7 +403,7 @@ class Transaction:
             raise LabError("This write transaction has ended. Begin another with journal.write().")
 
     def _apply(self, connection: sqlite3.Connection) -> bool:
-        """Write all rows into the open transaction, and return whether there were any."""
+        """Write all rows into the open transaction, and return whether any row was written."""
         if self._applied:
             return True
         self._open = False
@@ -451,7 +451,7 @@ class Transaction:
 
 
 def _put_source(connection: sqlite3.Connection, hash: str, text: str) -> None:
-    """Insert a policy source. Raises InputError if another source has its hash."""
+    """Insert a policy source. Raises InputError if another source has the same hash."""
     row = (hash, text, checksum(hash, text))
     connection.execute("INSERT INTO source VALUES (?, ?, ?) ON CONFLICT DO NOTHING", row)
     if connection.execute("SELECT text FROM source WHERE hash = ?", (hash,)).fetchone() != (text,):
@@ -492,7 +492,7 @@ def _put_vectors(
 
 
 def _embedder(connection: sqlite3.Connection, fingerprint: str) -> int:
-    """Return the number of an embedder, assigning a new number if it has none."""
+    """Return the number of an embedder, assigning a number to a new embedder."""
     row = connection.execute(
         "SELECT id FROM embedder WHERE fingerprint = ?", (fingerprint,)
     ).fetchone()

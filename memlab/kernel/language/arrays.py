@@ -55,7 +55,7 @@ class Slates:
 
     @cached_property
     def permutation(self) -> npt.NDArray[np.intp] | None:
-        """Row positions sorted by slate, then by id, or None if rows are sorted already."""
+        """The row positions sorted by slate, then by id, or None if rows are sorted already."""
         keys = [k for k in (self.codes, self.order) if k is not None]
         if not keys or self.size < 2:
             return None
@@ -70,7 +70,7 @@ class Slates:
 
     @cached_property
     def dense(self) -> npt.NDArray[np.intp]:
-        """Number of the slate of each row, in permuted order."""
+        """The slate number of each row, in permuted order."""
         if self.codes is None or self.size == 0:
             return np.zeros(self.size, np.intp)
         codes = self.codes if self.permutation is None else self.codes[self.permutation]
@@ -79,7 +79,7 @@ class Slates:
 
     @cached_property
     def starts(self) -> npt.NDArray[np.intp]:
-        """Index of each slate's first row, in permuted order."""
+        """The index of each slate's first row, in permuted order."""
         return (
             np.flatnonzero(np.concatenate(([True], self.dense[1:] != self.dense[:-1])))
             if self.size
@@ -355,7 +355,7 @@ class ArrayProgram:
     def run(
         self, columns: Mapping[str, Column], order: npt.NDArray[Any] | None
     ) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
-        """Run the program on columns by name.
+        """Run the program on named columns.
 
         Names may have hyphens or underscores, and columns may be any sequences.
         """
@@ -606,7 +606,7 @@ def _strict_mask(i: int, args: list[int]) -> Step:
 
 
 def _nothing(*_: Any) -> None:
-    """Do nothing: the function of a step that only copies a mask."""
+    """Do nothing. Steps that only copy a null mask use this function."""
 
 
 def _masked(function: Callable[..., Any], i: int, args: list[int]) -> Step:

@@ -120,7 +120,7 @@ class Checker:
     # The whole policy.
 
     def argument(self, name: str) -> Node | SetName | None:
-        """Return the node or set of a policy argument, or None if unknown."""
+        """Return the node or set of a policy argument, or None for an unknown argument."""
         if name in self.signature.lists:
             return self.dag.of_slate("list", self.scalar(self.signature.lists[name]))
         declared = self.signature.inputs.get(name)
@@ -153,7 +153,7 @@ class Checker:
         return self.dag.input(name, type)
 
     def result(self, body: Form, env: Env) -> Node:
-        """Check the policy body and return its node, of the slot's return type."""
+        """Check the policy body against the slot's return type and return its node."""
         returns = self.signature.returns
         if "first" in self.forms:
             # A policy over lists: list nodes must not survive in the weight of an item.
@@ -285,7 +285,7 @@ class Checker:
         return ALIASES.get(name, name) in self.forms or name in self.helpers
 
     def call(self, form: Form, env: Env, tail: bool) -> Node:
-        """Return the node of a call of a built-in form or a helper."""
+        """Return the node of a call to a built-in form or a helper."""
         if not form.items:
             raise self.error(
                 "An empty form has no value. Write a function and its arguments.", form
@@ -307,7 +307,7 @@ class Checker:
         raise self.unknown(head, self.forms)
 
     def unknown(self, head: Form, forms: Iterable[str]) -> PolicyError:
-        """Build the error for a call of a name that is not a function."""
+        """Build the error for a call to a name that is not a function."""
         name = head.text
         if name in ABSENT:
             return self.error(ABSENT[name], head, PolicyNameError)

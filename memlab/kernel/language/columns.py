@@ -145,7 +145,7 @@ class Evaluation(NamedTuple):
 
     @property
     def root(self) -> Node:
-        """Graph node of the policy's result."""
+        """The graph node of the policy's result."""
         return self.program.nodes[-1]
 
     def value(self, node: Node) -> Any:
@@ -413,7 +413,7 @@ def _repeated(name: str, node: Node, height: int) -> pl.Series:
 
 
 def _collected(work: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
-    """Return a lazy frame collected without optimizations."""
+    """Collect a lazy frame without optimizations."""
     return work if isinstance(work, pl.DataFrame) else work.collect(optimizations=_FLAGS)
 
 

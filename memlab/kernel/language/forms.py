@@ -310,7 +310,7 @@ def _if_null(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _direct(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a call of a function with a fixed number of arguments."""
+    """Check a call to a function with a fixed number of arguments."""
     takes = PRIMITIVES[name].takes
     arguments = checker.arity(form, len(takes), len(takes))
     nodes = [
@@ -540,13 +540,13 @@ def _misplaced(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _length(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(length acts)``: the number of items of the slate."""
+    """Check ``(length acts)``, which returns the number of items of the slate."""
     (values,) = checker.arity(form, 1, 1)
     return checker.dag.of_slate("length", _of_lists(checker, form, values, env, "list"))
 
 
 def _range(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(range (length acts))``: the positions of all slate items.
+    """Check ``(range (length acts))``, which returns the positions of all slate items.
 
     ``(range 0 (length acts))`` means the same.
     """
@@ -581,7 +581,7 @@ def _filter(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _nth(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a call of ``nth``, the list item at a position; return its graph node.
+    """Check a call to ``nth``, the list item at a position; return its graph node.
 
     The result is the value of a list at the position that filter tests.
     """
@@ -592,7 +592,7 @@ def _nth(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _is_empty(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(empty? items)``: true if ``items`` has no position."""
+    """Check ``(empty? items)``, which tests whether ``items`` has no position."""
     (items,) = checker.arity(form, 1, 1)
     dag = checker.dag
     selected = _of_lists(checker, form, items, env, "items").args[0]
@@ -601,7 +601,7 @@ def _is_empty(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _first(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(first items)``: the item with the best rank."""
+    """Check ``(first items)``, which returns the item with the best rank."""
     (items,) = checker.arity(form, 1, 1)
     dag = checker.dag
     selected = _of_lists(checker, form, items, env, "items").args[0]
@@ -665,5 +665,5 @@ LIST_FORMS: dict[str, Handler] = {
 
 
 def forms_for(signature: Signature, arguments: Sequence[str]) -> Mapping[str, Handler]:
-    """Return the forms that are available to a policy with these arguments."""
+    """Return the forms that a policy with the given arguments may use."""
     return {**FORMS, **LIST_FORMS} if any(name in signature.lists for name in arguments) else FORMS

@@ -45,7 +45,7 @@ class Node:
 
     @property
     def digest(self) -> str:
-        """Meaning hash of the subgraph below this node: a Merkle hash of 64 hexadecimal digits."""
+        """The meaning hash of the subgraph below this node, in 64 hexadecimal digits."""
         return self._digest().hex()
 
     def _digest(self) -> bytes:
@@ -89,7 +89,7 @@ class Dag:
         self._known: dict[tuple[object, ...], Node] = {}
 
     def _node(self, op: str, args: tuple[Node, ...], type: NodeType, value: object = None) -> Node:
-        """Return the existing node with these attributes, or create it."""
+        """Return the existing node with these attributes, or create a new node."""
         key = (op, type, None if value is None else constant_key(value), *[a.index for a in args])
         node = self._known.get(key)
         if node is None:
@@ -106,7 +106,7 @@ class Dag:
         return self._node("const", (), "num", value)
 
     def input(self, name: str, type: Type) -> Node:
-        """Return the node of the input with this name."""
+        """Return the node of the input with the given name."""
         return self._node("input", (), type, name)
 
     def aggregate(self, op: str, *args: Node) -> Node:

@@ -102,7 +102,7 @@ def read_macro(form: Form, text: Text) -> Macro:
 
 
 def _check_template(template: Form, parts: Definition, rest: str, text: Text) -> None:
-    """Raise a PolicyError unless a template inserts each of its parameters, and nothing else."""
+    """Raise a PolicyError unless a template inserts all of its parameters and nothing else."""
     # A form after ~ must be a parameter; one after ~@ stands within a call or list. Quasi-quotes do not nest.
     names = {argument.text for argument in parts.arguments}
     used: set[str] = set()
@@ -242,7 +242,7 @@ class Expander:
         return form._replace(text=name)
 
     def _called(self, form: Form, scope: frozenset[str]) -> str | None:
-        """Return the name of the macro that a form calls, or None."""
+        """Return the name of the macro that a form calls, or None for other forms."""
         text = form.head
         name = text.partition(MARK)[0]
         if not name or text in scope or name in scope:
@@ -311,7 +311,7 @@ class Expander:
         return Form(form.kind, text, form.number, tuple(items), call.start, call.stop, call.macro)
 
     def _expand_own(self, name: str, form: Form, mark: str) -> Form:
-        """Return the expansion of a call of a macro of the language."""
+        """Return the expansion of a call to a built-in macro."""
         minimum = 1 if name in ("->", "->>", "do") else 2
         if len(form.items) <= minimum:
             raise self._error(
@@ -357,7 +357,7 @@ class Expander:
 
 
 def _with_body(form: Form, old: Form, new: Form) -> Form:
-    """Return a definition with another body: the last form of the definition or of its ``lambda``."""
+    """Replace the body of a definition: the last form of the definition or its ``lambda``."""
     last = form.items[-1]
     return form._replace(
         items=(*form.items[:-1], new if last is old else _with_body(last, old, new))

@@ -257,7 +257,7 @@ def read_import(form: Form, source: Text) -> Import:
 
 
 def _imported_twice(imports: list[Import]) -> tuple[Import, str] | None:
-    """Return the first import that repeats a name and the repeated name, or None."""
+    """Return the first repeated import and the name it repeats, or None without repeats."""
     names: set[str] = set()
     for each in imports:
         for name in (*each.names, *each.aliases):

@@ -127,7 +127,7 @@ class Policy(Displayed):
 
     @cached_property
     def inherited(self) -> Policy | None:
-        """The policy that ``(inherited)`` stands for, or None.
+        """The policy that ``(inherited)`` stands for, or None without inheritance.
 
         It has the parameter values of this policy. Its name is that of its pack and the slot, such as
         "memlab/recall-score".
@@ -148,7 +148,7 @@ class Policy(Displayed):
 
     @cached_property
     def meaning_hash(self) -> str:
-        """Merkle hash of the graph: equal for texts that compute the same operations."""
+        """Merkle hash of the graph, equal for texts with the same operations."""
         return digest(DIALECT, self.root.digest)
 
     @checked
@@ -412,7 +412,7 @@ class Policy(Displayed):
         aggregates: Mapping[str, float | None] | None = None,
         inherited: bool = False,
     ) -> Any:
-        """Explain the policy's value for one item by additive terms.
+        """Explain the policy's value for one item as additive terms.
 
         Parameters
         ----------
@@ -830,7 +830,7 @@ class Program:
         self.aggregates = self._arrays.aggregates
 
     def specialise(self, constants: Known) -> Program:
-        """Compile a program for rows that share these input values.
+        """Compile a program for rows that share the given input values.
 
         Parameters
         ----------

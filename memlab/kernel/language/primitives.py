@@ -97,7 +97,7 @@ def power(x: float, y: float) -> float:
 
 
 def sign(x: float) -> float:
-    """Return -1 or 1 with the sign of x; x itself if it is 0 or NaN."""
+    """Return the sign of x as -1 or 1, or x itself if x is 0 or NaN."""
     return math.copysign(1.0, x) if x < 0.0 or x > 0.0 else x
 
 
@@ -163,14 +163,14 @@ def clamp(x: float | None, low: float | None, high: float | None) -> float | Non
 
 
 def both(x: bool | None, y: bool | None) -> bool | None:
-    """Return the conjunction in three-valued logic: null and false is false."""
+    """Return the three-valued conjunction, in which null and false is false."""
     if x is False or y is False:
         return False
     return None if x is None or y is None else True
 
 
 def either(x: bool | None, y: bool | None) -> bool | None:
-    """Return the disjunction in three-valued logic: null or true is true."""
+    """Return the three-valued disjunction, in which null or true is true."""
     if x is True or y is True:
         return True
     return None if x is None or y is None else False
@@ -218,13 +218,13 @@ def _skip(choose: Callable[..., Any]) -> Callable[[Masked, Masked], Masked]:
 
 
 def _clamp_masked(a: Masked, b: Masked, c: Masked) -> Masked:
-    """Limit values; a null bound becomes NaN, which does not limit."""
+    """Clamp values to bounds; a null bound becomes NaN and has no effect."""
     low, high = (np.where(_none(mask), np.nan, bound) for bound, mask in (b, c))
     return _array_clamp(a[0], low, high), a[1]
 
 
 def _and_masked(a: Masked, b: Masked) -> Masked:
-    """Return the conjunction in three-valued logic of values with masks."""
+    """Return the three-valued conjunction of values with null masks."""
     (x, p), (y, q) = a, b
     p, q = _none(p), _none(q)
     false = np.logical_or(np.greater(~np.asarray(x), p), np.greater(~np.asarray(y), q))
@@ -233,7 +233,7 @@ def _and_masked(a: Masked, b: Masked) -> Masked:
 
 
 def _or_masked(a: Masked, b: Masked) -> Masked:
-    """Return the disjunction in three-valued logic of values with masks."""
+    """Return the three-valued disjunction of values with null masks."""
     (x, p), (y, q) = a, b
     p, q = _none(p), _none(q)
     true = np.logical_or(np.greater(x, p), np.greater(y, q))
@@ -241,7 +241,7 @@ def _or_masked(a: Masked, b: Masked) -> Masked:
 
 
 def _if_masked(c: Masked, a: Masked, b: Masked) -> Masked:
-    """Select by a test; a null test selects the last argument."""
+    """Select values by a test; where the test is null, select the last argument."""
     test = np.greater(c[0], _none(c[1]))
     if a[1] is None and b[1] is None:
         return np.where(test, a[0], b[0]), None
@@ -257,7 +257,7 @@ def _if_null_masked(a: Masked, b: Masked) -> Masked:
 
 
 def _is_null_masked(a: Masked) -> Masked:
-    """Return the nulls as booleans, which are never null."""
+    """Return a mask of the nulls, which itself contains no nulls."""
     x, p = a
     return (np.zeros(np.shape(x), bool) if p is None else np.asarray(p)), None
 

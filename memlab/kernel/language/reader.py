@@ -489,7 +489,7 @@ class _Reader:
         return Form("call", "", 0.0, (head, marked), start, self.at)
 
     def atom(self, text: str, start: int) -> Form:
-        """Return a keyword, a number or a name."""
+        """Parse a keyword, a number or a name."""
         stop = self.at
         if text[0] == ":":
             if len(text) == 1 or "." in text:
@@ -510,7 +510,7 @@ class _Reader:
         return Form("symbol", canonical(text), 0.0, (), start, stop)
 
     def number(self, text: str, start: int) -> Form:
-        """Return a number, checked for syntax and range."""
+        """Parse a number, checking its syntax and range."""
         if not _NUMBER.match(text):
             message = f"{text[:40]} is not a number; numbers are written 12, -0.5, 1e-3."
             raise self.error(message, start, self.at)
@@ -552,7 +552,7 @@ class _Reader:
         return Form("str", body.replace("\r\n", "\n").replace("\r", "\n"), 0.0, (), start, self.at)
 
     def tagged(self, start: int) -> Form:
-        """Return ``#t`` or ``#f`` as a literal; any other tag is refused."""
+        """Parse ``#t`` or ``#f`` as a literal, and refuse any other tag."""
         rest = self.source[self.at : self.at + 2]
         if self.macros and rest[:1] == "*" != rest[1:]:
             self.at += 1
@@ -570,7 +570,7 @@ class _Reader:
         return Form("symbol", _LITERAL_TAGS[ident], 0.0, (), start, self.at)
 
     def bracket_string(self, start: int) -> Form:
-        """Return a bracket string of Hy, such as ``#[[text]]``."""
+        """Parse a bracket string of Hy, such as ``#[[text]]``."""
         match = _BRACKET.match(self.source, self.at)
         if match is None:
             raise self.error("A bracket string begins with #[[ or #[name[.", start)
@@ -604,7 +604,7 @@ class Definition(NamedTuple):
 
     @property
     def arguments(self) -> tuple[Form, ...]:
-        """The arguments in their order."""
+        """The arguments of the definition, in order."""
         return self.listed.items
 
 

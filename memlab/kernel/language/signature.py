@@ -211,7 +211,7 @@ class Derived:
 
     @property
     def type(self) -> Type:
-        """Type of the result."""
+        """The type of the result."""
         return SET_TESTS[self.op].gives
 
     @property
@@ -238,7 +238,7 @@ class Derived:
         return self._value([_set(name, _get_set(name, values)) for name in self.sets])
 
     def _value(self, sets: Iterable[frozenset[str] | None]) -> float | bool | None:
-        """Test one item's string sets, say for overlap; return None if a set is null."""
+        """Test one item's string sets, for example for overlap; return None if a set is null."""
         present = [values for values in sets if values is not None]
         return (
             SET_TESTS[self.op].value(present, self.words)

@@ -79,7 +79,7 @@ def helper_hash(name: str, arguments: tuple[str, ...], body: Form) -> str:
 
 
 def _atom(text: str) -> bytes:
-    """Return a text as UTF-8 bytes, prefixed with their number."""
+    """Return a text as UTF-8 bytes, prefixed with the byte count."""
     data = text.encode()
     return struct.pack(">I", len(data)) + data
 
@@ -180,7 +180,7 @@ class Definitions(NamedTuple):
     macros: Mapping[str, Macro]
 
     def expander(self) -> Expander:
-        """Return an expander of these macros."""
+        """Return an expander of the defined macros."""
         return Expander(self.macros, self.helpers)
 
 
@@ -391,7 +391,7 @@ class Parsed(NamedTuple):
 def parse(
     source: str | PolicyForm, name: str | None, helpers: tuple[str, ...], file: str | None = None
 ) -> Parsed:
-    """Return the parts of a policy's text, or raise a PolicyError with its position."""
+    """Return the parts of a policy's text, or raise a PolicyError with the error's position."""
     definitions = definitions_of(helpers, file)
     if isinstance(source, PolicyForm):
         text, form = source.text._replace(name=name or source.slot), source.form
@@ -457,7 +457,7 @@ def slot_of(source: str, *, file: str | None = None) -> str:
 
 
 def walk(form: Form, *, quoted: bool = False) -> Iterator[tuple[Path, Form, tuple[Form, ...]]]:
-    """Yield a form and its descendants, each with path and parents.
+    """Yield a form and its descendants, each with its path and its parents.
 
     Parents are ordered outermost first.
 
@@ -483,7 +483,7 @@ def fragment(source: str) -> tuple[Form, ...]:
 
 
 def symbols_of(source: str) -> list[str]:
-    """Return the symbols of a source text, in the order of the text."""
+    """Return the symbols of a source text, in order."""
     return [
         item.text for form in fragment(source) for _, item, _ in walk(form) if item.kind == "symbol"
     ]

@@ -311,7 +311,7 @@ def is_policy_form(source: object) -> bool:
 
 
 def _limited(forms: Any) -> Iterator[Any]:
-    """Yield the forms of a pack, or raise InputError if there are too many."""
+    """Yield the forms of a pack, or raise InputError if a pack has too many forms."""
     for number, form in enumerate(forms):
         if number == MAX_PACK_FORMS:
             raise InputError(f"There are more than {MAX_PACK_FORMS:,} forms.")

@@ -178,7 +178,7 @@ class Pack(Displayed):
 
     @checked
     def differing(self, other: Pack) -> dict[str, Policy]:
-        """Return the policies that differ from another pack's, in the order in which to install them.
+        """Return the policies that differ from another pack's policies, in installation order.
 
         ``known`` comes first if it is not calibrated for this pack's ranking, so that it is not
         afterwards.
@@ -291,7 +291,7 @@ class Pack(Displayed):
 
     @property
     def policy_hashes(self) -> dict[str, str]:
-        """Hash of each policy, as recorded in slates and events.
+        """The hash of each policy, as recorded in slates and events.
 
         A slot that declares its default as text, as slots of extensions do, is omitted while it has the default.
         """
@@ -304,7 +304,7 @@ class Pack(Displayed):
 
     @property
     def selects(self) -> bool:
-        """True if the pack has a policy of its own in the slot ``select``."""
+        """True if the pack has its own policy in the slot ``select``."""
         return "select" in self.decided
 
     @checked
@@ -837,7 +837,7 @@ def _compiled_default(slot: str, source: str | Path, signature: Signature) -> Po
 
 
 def _hash_ranking(policies: Mapping[str, Policy]) -> str:
-    """Return the hash of the policies that decide which candidates and scores ``known`` reads."""
+    """Return the hash of the policies that determine the inputs of the policy ``known``."""
     return _digest(" ".join(policies[slot].hash for slot in _READ_BY_KNOWN))
 
 
@@ -876,7 +876,7 @@ def _changed_settings(settings: Mapping[str, SettingValue]) -> dict[str, Setting
 
 
 def _owner_suffix(declared: Slot | Setting) -> str:
-    """Return " of OWNER" for an extension's slot or setting: a suffix of hashed text."""
+    """Return the suffix " of OWNER" for the hashed text of an extension's slot or setting."""
     return f" of {declared.owner}" if declared.owner else ""
 
 
@@ -896,7 +896,7 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{16} ([a-z][a-z0-9-]*) (\S+)")
 
 
 def needs_of_policy(slot: str, policy: Policy) -> dict[str, str]:
-    """Return the extensions that a policy of this slot needs, with their versions."""
+    """Return the extensions that a policy of the slot needs, with their versions."""
     owners = [FEATURES[name].owner for name in _features_of(policy) if name in FEATURES]
     return _versions([SLOTS[slot].owner, *owners])
 
@@ -944,7 +944,7 @@ def warn_of_versions(what: str, needs: Mapping[str, str] | None) -> None:
 
 
 def logged_owner(fingerprint: object) -> str | None:
-    """Return the extension that a feature's logged fingerprint names, or None."""
+    """Return the extension that a feature's logged fingerprint names, or None for memlab."""
     match = _FINGERPRINT.fullmatch(fingerprint) if isinstance(fingerprint, str) else None
     return None if match is None else f"{match[1]} {match[2]}"
 

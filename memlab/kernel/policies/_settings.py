@@ -61,7 +61,7 @@ class Setting:
 
 
 def _describe_setting_fault(setting: Setting) -> str | None:
-    """Return the reason to refuse an extension's setting, or None.
+    """Return the reason to refuse an extension's setting, or None to accept it.
 
     A setting of an extension needs a default, because existing packs do not assign it.
     """

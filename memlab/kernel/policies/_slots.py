@@ -118,7 +118,7 @@ class Slot(Displayed):
 
     @property
     def signature(self) -> Signature:
-        """Signature that policies of this slot are checked against."""
+        """The signature that policies of this slot are checked against."""
         # Extensions add features at run time, so the signature is rebuilt when the registry has changed.
         signature = self._signatures.get(FEATURES.changes)
         if signature is None:
@@ -319,7 +319,7 @@ _ALL: tuple[Stage, ...] = ("memory", "query", "spread")
 
 
 def _describe_slot_fault(slot: Slot) -> str | None:
-    """Return the reason to refuse an extension's slot, or None.
+    """Return the reason to refuse an extension's slot, or None to accept it.
 
     Existing packs do not fill the slot, so it needs a default.
     """
@@ -615,7 +615,7 @@ SLOTS: Registry[Slot] = Registry(
 
 
 def get_slot(name: str) -> Slot:
-    """Return the slot with this name.
+    """Return the slot with the given name.
 
     Parameters
     ----------

@@ -213,7 +213,7 @@ class _Live(NamedTuple):
 
     @property
     def decides(self) -> str:
-        """Hash of the pack as this version of memlab computes it; the logged hash if unreadable."""
+        """The pack's hash, recomputed if the pack can be read, otherwise as logged."""
         return self.hash if self.loaded is None else self.loaded.hash
 
     @property
@@ -225,7 +225,7 @@ class _Live(NamedTuple):
 
 
 def _observed_design(design: str, extra: int) -> str:
-    """Return the design of the same name, or "extra" for a draft with extra items.
+    """Return ``design``, or "extra" for a draft with extra items.
 
     A draft with extra items observes all items on which packs differ, as "extra" does.
     """
@@ -259,19 +259,19 @@ class VersionLog:
 
     @property
     def pack(self) -> Pack:
-        """Active pack. Raises MissingExtension if an extension is not registered."""
+        """The active pack. Raises MissingExtension if it needs a missing extension."""
         if not self._lives:
             raise InputError("No pack is active yet.")
         return self._lives[-1].pack
 
     @property
     def pack_hashes(self) -> tuple[str, ...]:
-        """Hashes of all packs that were ever active, in the order of their first use."""
+        """The hashes of all packs that were ever active, in the order of their first use."""
         return tuple(self._hashes)
 
     @property
     def live_hash(self) -> str:
-        """Logged hash of the active pack."""
+        """The logged hash of the active pack."""
         return self._lives[-1].hash if self._lives else ""
 
     @property
@@ -286,16 +286,16 @@ class VersionLog:
 
     @property
     def pins(self) -> Mapping[str, Version]:
-        """Pinned slots and the version that each is pinned to."""
+        """The pinned slots, each with its pinned version."""
         return MappingProxyType({slot: self._versions[slot][-1] for slot in self._pins})
 
     @property
     def challenges(self) -> tuple[Challenge, ...]:
-        """Packs that challenge the active pack, oldest first."""
+        """The packs that challenge the active pack, oldest first."""
         return tuple(self._challenges.values())
 
     def number_comparison(self, name: str, hash: str, design: str, extra: int = 0) -> int:
-        """Return the number of a challenger's comparison with the active pack, from 1.
+        """Return the number of a challenger's comparison with the active pack, starting at 1.
 
         The next number is returned for a new comparison. A comparison is a version of the challenger,
         a version of the active pack, and a kind of design, so it continues if a challenge begins again.
@@ -527,7 +527,7 @@ class VersionLog:
         self._hashes.setdefault(hash)
 
     def _added(self, event: Event, slot: str, policy: Policy, hash: str) -> Version:
-        """Add a version of a slot with a compiled policy, and return it."""
+        """Add a version of a slot with a compiled policy, and return the version."""
         params = tuple(
             (item.name, item.value) for item in policy.params.values() if item.value != item.default
         )
@@ -542,7 +542,7 @@ class VersionLog:
         helpers: tuple[str, ...],
         params: tuple[tuple[str, float], ...],
     ) -> Version:
-        """Add a version of a slot from its parts, and return it."""
+        """Add a version of a slot from its parts, and return the version."""
         version = Version(
             number=len(self._versions[slot]) + 1,
             seq=event.seq,

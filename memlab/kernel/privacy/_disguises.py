@@ -140,7 +140,7 @@ def read_views(text: str) -> Iterator[tuple[View, Way]]:
 
 
 def strip_disguise(text: str) -> str:
-    """Return a text without invisible characters and with look-alikes made Latin.
+    """Return a text without invisible characters and with look-alike letters made Latin.
 
     Look-alike characters of other alphabets are replaced by Latin characters.
     """
@@ -203,7 +203,7 @@ def _plain_of() -> tuple[re.Pattern[str], dict[int, str]]:
 
 
 def _simplify(view: View) -> View:
-    """Remove a text's invisible characters and replace look-alike letters by Latin.
+    """Remove a text's invisible characters and replace look-alike letters by Latin letters.
 
     Look-alike characters of other alphabets are replaced by Latin characters.
     """

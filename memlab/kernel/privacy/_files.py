@@ -146,7 +146,7 @@ _MOST_FOLDERS = 40
 
 
 def find_ignore_file(path: str) -> Path | None:
-    """Return the .gitignore or .secretsignore that excludes a file, or None.
+    """Return the .gitignore or .secretsignore that excludes a file, or None if none does.
 
     The ignore files of each folder above the file are read, up to the root of its repository (the folder with .git). A
     relative path is resolved if the file exists below the working directory. For a path whose folder is not on this

@@ -131,7 +131,7 @@ def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
 
 @cache  # needed only for batches of texts
 def _odd() -> str:
-    """Return a Polars pattern of everything for which ``is_ordinary`` rejects a text.
+    """Return a Polars pattern of all content that makes ``is_ordinary`` reject a text.
 
     It does not cover telling words, and also matches some texts that ``is_ordinary`` accepts.
     """
@@ -271,7 +271,7 @@ def merge_findings(findings: list[Finding]) -> tuple[Finding, ...]:
 
 
 def _find_all(text: str, wanted: Collection[str]) -> list[Finding]:
-    """Find secrets in a text and its decoded variants; return spans of the original."""
+    """Find secrets in a text and its decoded variants; return their spans in the original."""
     findings: list[Finding] = []
     full_length: dict[int, int] = {}
     for view, way in read_views(text):
@@ -307,7 +307,7 @@ def _find_in_variant(text: str, wanted: Collection[str]) -> Iterator[tuple[str, 
 
 
 def _begins() -> list[tuple[str, list[int]]]:
-    """Return each literal with the indices of the kinds of credentials that have it."""
+    """Return each literal with the indices of the credential kinds that contain it."""
     numbers_by_literal: dict[str, list[int]] = {}
     for number, kind in enumerate(KINDS):
         for begin in kind.begins:

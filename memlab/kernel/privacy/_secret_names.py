@@ -285,7 +285,7 @@ _SURE = frozenset(("lautet", "luidt", "=", "heisst", "heißt"))
 
 @cache  # one pattern for each name, compiled when a text first has the name
 def _sentence_pattern(name: str) -> re.Pattern[str]:
-    """Return the pattern of a sentence such as "the password is ..." for this name."""
+    """Return the pattern of sentences such as "the password is ...", for the given name."""
     return re.compile(re.escape(name) + r"s?" + _OF + _VERB + _SAID)
 
 
@@ -414,7 +414,7 @@ def _seed_words() -> frozenset[str]:
 
 
 def may_hold_seed_phrase(low: str) -> bool:
-    """Return whether a lower-case text has enough words of BIP-39 for a seed phrase."""
+    """Return whether a lower-case text has enough BIP-39 words for a seed phrase."""
     seed_words = _seed_words()
     if len(seed_words.intersection(low.split())) >= _SEEDS_AMONG_WORDS * MIN_SEED_WORDS:
         return True
@@ -462,7 +462,7 @@ def find_seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _complete(run: Sequence[str], start: int, stop: int) -> Iterator[tuple[str, int, int]]:
-    """Yield a run of words as a seed phrase if it is long and most words differ."""
+    """Yield a run of words as a seed phrase if the run is long and most words differ."""
     if len(run) >= MIN_SEED_WORDS and len(set(run)) >= _SEEDS_AMONG_WORDS * len(run):
         yield "seed phrase", start, stop
 
@@ -566,7 +566,7 @@ def find_personal(text: str, kinds: Collection[str]) -> Iterator[tuple[str, int,
 
 
 def _is_long(kind: str, identifier: str) -> bool:
-    """Return whether a phone number has 8 to 15 digits; True for other identifiers.
+    """Return whether a phone number has 8 to 15 digits; accept all other identifiers.
 
     Other kinds of identifiers have any length.
     """

@@ -80,7 +80,7 @@ def has_symbol(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Return whether small letters, capitals and digits alternate as in random values.
+    """Return whether upper case, lower case and digits alternate as in random values.
 
     Names in mixed case alternate less often.
 

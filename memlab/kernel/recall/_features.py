@@ -231,7 +231,7 @@ class Candidates(Moment):
         self._forms: tuple[Rows, Values, Rows] | None = None
 
     def select(self, positions: Rows) -> Candidates:
-        """Return the candidates at the given positions, which must ascend.
+        """Return the candidates at the given positions, which must be ascending.
 
         Features that do not depend on other candidates are kept.
         """
@@ -345,7 +345,7 @@ class Candidates(Moment):
         return self._cache["windows"]
 
     def _word_forms(self) -> tuple[Rows, Values, Rows]:
-        """Return the rows' word forms, whether each is capitalised, and counts per row."""
+        """Return the rows' word forms, a mask of capitalised forms, and the number per row."""
         if self._forms is None:
             self._forms = self.query.words.written.forms_of(self.rows)
         return self._forms
@@ -369,7 +369,7 @@ class Candidates(Moment):
         return [frozenset(part[part >= 0].tolist()) for part in parts]
 
     def _corrects(self) -> Values:
-        """Return the feature ``corrects``: the relevance of a correction's original, or 0.
+        """Return the feature ``corrects``: the relevance of a correction's original, otherwise 0.
 
         An original that the correction superseded counts, although no recall shows it.
         """
@@ -398,7 +398,7 @@ class Candidates(Moment):
         )
 
     def _outdated(self) -> Values:
-        """Return the feature ``outdated``: query words in a statement that was updated.
+        """Return the feature ``outdated``: the share of query words in an updated statement.
 
         The value is the share of the query's words in a statement that a later memory restates, or
         0 if it is below the minimum. Texts are read only of pairs in which both memories contain
@@ -453,7 +453,7 @@ class Candidates(Moment):
         return evened(self["closeness"], shared, self["length"])
 
     def _names_any(self, column: str) -> Values:
-        """Return whether the query names any file, or any tag, of each row."""
+        """Return for each row whether the query names any of the row's files, or tags."""
         lists, text, words = self.state.lists[column], self.query.question.text, self.query.words
         if not lists.has_values:
             return np.zeros(len(self.rows), dtype=np.bool_)

@@ -57,7 +57,7 @@ class Recalled(NamedTuple):
 
 
 def read_memories(state: State, ids: Sequence[int]) -> list[Recalled]:
-    """Return the fields of the memories ``ids`` that hits show.
+    """Return the fields of the memories ``ids`` that hits display.
 
     Reading column by column costs a fifth of reading whole memories.
     """
@@ -131,7 +131,7 @@ class ScoreExplanation(Displayed):
 
     @cached_property
     def parts(self) -> tuple[tuple[str, str, float], ...]:
-        """Group, label and value of each part of the score.
+        """The group, label and value of each part of the score.
 
         The largest group is first, and within a group the largest part. A term without a label is
         listed by its expression, in the group "" unless the policy names one.
@@ -271,7 +271,7 @@ class Hit(Displayed):
 
     @property
     def _span(self) -> tuple[int, int] | None:
-        """The start and end of the passage in the text, or None."""
+        """The start and end of the passage in the text, or None without a passage."""
         return best_span(
             self.text,
             passages_of(self.text),
@@ -769,7 +769,7 @@ def likely(probability: float) -> str:
 def best_span(
     text: str, spans: Sequence[tuple[int, int]], question: str, language: str
 ) -> tuple[int, int] | None:
-    """Return the span of a text's best passage for a query, or None.
+    """Return the span of a text's best passage for a query, or None if no passage is best.
 
     BM25 statistics come from this text alone, so that other memories do not change the choice.
     """

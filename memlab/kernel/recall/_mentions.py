@@ -130,7 +130,7 @@ def _utc_day(instant: int) -> date | None:
 
 
 def days_from(spans: tuple[Span, ...], instants: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the signed days from each instant to the nearest span; 0 inside a span.
+    """Return the signed days from each instant to the nearest span, or 0 inside a span.
 
     All values are NaN if there is no span.
     """
@@ -167,7 +167,7 @@ def date_spans(words: list[str], today: date, latest: date) -> Iterator[tuple[da
 def _read_date(
     words: list[str], position: int, today: date, latest: date
 ) -> tuple[int, tuple[date, date] | None]:
-    """Read a date at ``position``; return the number of words read and its span."""
+    """Read a date at ``position``; return the number of words read and the date's span."""
     word = words[position]
     before = words[position - 1] if position else ""
     after = [*words[position + 1 : position + 5], "", "", "", ""]
@@ -235,7 +235,7 @@ DATE_UNITS = frozenset(("day", "week", "weekend", "month", "year"))
 
 
 def _calendar_unit(name: str, back: int, today: date) -> tuple[date, date] | None:
-    """Return the span of the calendar unit ``back`` units before the current one."""
+    """Return the span of the calendar unit ``back`` units before the current unit."""
     if name == "day":
         return _one_day(today - timedelta(back)) if back < today.toordinal() else None
     if name in ("week", "weekend"):
@@ -251,7 +251,7 @@ def _calendar_unit(name: str, back: int, today: date) -> tuple[date, date] | Non
 
 
 def _day_of_month(month: int, day: int, year: int | None, latest: date) -> tuple[date, date] | None:
-    """Return a day of a month in ``year``, or in the last year that fits.
+    """Return a day of a month in ``year``, by default the last such day up to ``latest``.
 
     Without a year, the result is in the last year in which the day is not after ``latest``. 29
     February needs up to eight years.
@@ -493,7 +493,7 @@ def _split_trigger(trigger: str) -> _Parts:
 
 
 def _parts_occur(parts: _Parts, text: str) -> bool:
-    """Return whether the parts of a trigger occur in the text in their order."""
+    """Return whether the parts of a trigger occur in the text in order."""
     start = 0
     for part in parts:
         start = text.find(part, start)

@@ -95,7 +95,7 @@ class Features(Protocol):
 
 
 def read(pool: Features, policy: Policy, name: str) -> Values:
-    """Return the values of a set test such as ``(has tags "x")``; null is NaN."""
+    """Return the values of a set test such as ``(has tags "x")``, with NaN for null."""
     test = policy.derived[name]
     values, nulls = test.array({item: pool[item] for item in test.sets})
     return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
@@ -172,7 +172,7 @@ def reading_of(policy: Policy) -> Reading:
 
 
 def _find_form(policy: Policy, program: Program, name: str) -> str:
-    """Return how to read a policy's input: set test, codes, nullable or plain column."""
+    """Return the form of a policy's input: set test, codes, nullable or plain column."""
     if name in policy.derived:
         return TEST
     if name in program.compares and name in _CODED:
@@ -219,11 +219,11 @@ class Pool:
 
     @property
     def texts(self) -> list[str]:
-        """The texts of the memories, in the order of ids."""
+        """The texts of the memories, in the order of their ids."""
         return [text or "" for text in self._moment.state.texts.to_list(self._moment.rows)]
 
     def frame(self, *columns: str) -> pl.DataFrame:
-        """Return columns of ``lab.memories`` for these memories.
+        """Return columns of ``lab.memories`` for the memories of the recall.
 
         Parameters
         ----------
@@ -290,7 +290,7 @@ def _name_feature(feature: Feature) -> str:
 
 
 def _check_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
-    """Check a numeric feature's values and return them as float64, null as NaN."""
+    """Check a numeric feature's values and return them as float64, with NaN for null."""
     if values.dtype == object:
         values = np.array([math.nan if value is None else value for value in values.tolist()])
     if values.dtype.kind not in "biuf":
@@ -308,7 +308,7 @@ def _check_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _check_flags(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
-    """Check a boolean feature's values and return them, nullable values as float64."""
+    """Check a boolean feature's values and return them, as float64 if nullable."""
     if feature.nullable:
         return _check_numbers(feature, values)
     if values.dtype.kind != "b":
@@ -519,7 +519,7 @@ class Moment:
     def ask(
         self, policy: Policy, *, inputs: Mapping[str, Callable[[], Column]] = NOTHING
     ) -> tuple[Values, NDArray[np.bool_] | None]:
-        """Evaluate a policy for all rows; return the values and a mask of nulls, or None.
+        """Evaluate a policy for all rows; return the values and a null mask, which may be None.
 
         ``inputs`` has functions that compute the inputs that are not features.
         """
@@ -559,7 +559,7 @@ class Moment:
     def _ready(
         self, policy: Policy, name: str, how: str, inputs: Mapping[str, Callable[[], Column]]
     ) -> Ready:
-        """Return a policy's input in the form that the policy reads, with its null mask or None."""
+        """Return a policy's input in the form that the policy reads, with an optional null mask."""
         if name in inputs:
             column = inputs[name]()
             values, nulls = column if isinstance(column, tuple) else (column, None)
@@ -587,7 +587,7 @@ class Moment:
         return self.state.names[column].to_objects(self.rows)
 
     def before(self) -> Rows:
-        """Return the row before each row in the same session, or -1."""
+        """Return the row before each row in the same session, or -1 for the first row."""
         if "before" not in self._cache:
             self._cache["before"] = self.state.edges.step(self.rows, _NEXT, outgoing=False)
         return self._cache["before"]
@@ -650,7 +650,7 @@ class Moment:
         return self._cache["half-life"]
 
     def _recency(self) -> Values:
-        """Return the decay factor of each memory: 0.5 to the power of idle / half-life."""
+        """Return the decay factor of each memory, ``0.5 ** (idle / half_life)``."""
         with nullcontext() if self.quiet else np.errstate(all="ignore"):
             return np.asarray(np.exp(-_LN2 * self["idle-days"] / self.half_life()))
 

@@ -168,7 +168,7 @@ def admit(run: Run) -> None:
 
 
 def seed(run: Run) -> None:
-    """Score the direct candidates by the slot ``seed-score``."""
+    """Score the direct candidates with the slot ``seed-score``."""
     run.seeds = scores_of("seed-score", run.direct) if len(run.found) else np.empty(0)
 
 
@@ -198,7 +198,7 @@ def _have_expired(run: Run, pool: Candidates) -> Flags:
 
 
 def scores_of(slot: str, pool: Candidates, pack: Pack | None = None) -> Scores:
-    """Score each candidate by the policy of a slot, by default of the pool's pack.
+    """Score each candidate with a slot's policy, by default from the pool's pack.
 
     NaN and null become -inf, so that they sort last.
     """
@@ -340,7 +340,7 @@ def _remove_ineligible(run: Run, reached: Reached) -> Reached:
 
 
 def cut(run: Run) -> None:
-    """Keep the best candidates by the slot ``cut``.
+    """Keep the candidates with the best scores from the slot ``cut``.
 
     Memories that the run's selection requests are kept too.
     """
@@ -388,12 +388,12 @@ def _add_requested(run: Run, requested: Rows) -> Candidates:
 
 
 def score(run: Run) -> None:
-    """Score each candidate by the slot ``recall-score``."""
+    """Score each candidate with the slot ``recall-score``."""
     run.scores = scores_of("recall-score", run.pool)
 
 
 def estimate_known(run: Run) -> None:
-    """Estimate the probability that the pool has an answer, by the slot ``known``.
+    """Estimate the probability that the pool has an answer, with the slot ``known``.
 
     The estimate is None if the pack has no estimate, or if ``known`` was calibrated for another ranking. Only here and in
     `select` does it decide anything: without an estimate, no result is hidden.
@@ -420,7 +420,7 @@ def estimate_known(run: Run) -> None:
 
 
 def select(run: Run) -> None:
-    """Order the candidates and decide how many of the first are shown with certainty."""
+    """Order the candidates and decide how many top candidates are shown with certainty."""
     show, limit, wanted = run.plan.show, run.limit, None
     abstains = run.selection is None or run.selection.abstains
     if abstains and run.known is not None and run.known < show.known_floor:
@@ -492,7 +492,7 @@ def _apply_selection(run: Run, selection: Selection, selected: Selected) -> Sele
 
 
 def _limit_results(rows: Rows, first: Rows, open_to_all: Rows, limit: int) -> Rows:
-    """Return the required rows, then at most ``limit`` results that are allowed.
+    """Return the required rows, then at most ``limit`` allowed results.
 
     At most ``limit`` rows follow the certain ones.
     """

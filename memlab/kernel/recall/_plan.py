@@ -160,7 +160,7 @@ def _to_promote(moment: Moment) -> Rows:
 
 
 def _stays(results: frozenset[tuple[str, Value]] | None) -> bool:
-    """Return whether a policy with these results keeps every memory in recall.
+    """Return whether none of a policy's possible results removes a memory from recall.
 
     A null result keeps the status.
     """
@@ -282,7 +282,7 @@ class Stages(Registry[Stage]):
         self.changes += 1
 
     def refusal(self, item: Stage) -> str | None:
-        """Return why ``item`` cannot replace a stage, or None."""
+        """Return why ``item`` cannot replace a stage, or None if it can."""
         if (fault := _describe_stage_fault(item)) is not None:
             return fault
         own = self._builtin.get(item.name)
@@ -311,7 +311,7 @@ class Stages(Registry[Stage]):
 
 
 def _describe_stage_fault(item: Stage) -> str | None:
-    """Return the reason why an item is not a valid stage, or None."""
+    """Return the reason why an item is not a valid stage, or None for a valid stage."""
     if not isinstance(item, Stage):
         return f"A stage is a memlab.kernel.recall.Stage, not {type(item).__name__}."
     return None if callable(item.run) else f"The stage {item.name} has no function: give run=."
@@ -368,7 +368,7 @@ def _checked_run(stage: Stage) -> Callable[[Any], None]:
 
 
 def _fault_of(stage: Stage, run: Run) -> str | None:
-    """Return the fault of a stage that left the run incomplete or wrong, or None."""
+    """Return the fault of a stage that left the run incomplete or wrong, or None if sound."""
     for name in stage.gives:
         if not hasattr(run, name):
             return f"did not set {name}. Set every attribute of the run that the stage declares in gives."
@@ -472,7 +472,7 @@ class Plan:
     """The log parts under challengers, by their hashes. A cache, because compiling takes as long as a recall."""
 
     def log_with(self, challengers: Sequence[Pack]) -> Logging:
-        """Return what slates log while the given packs are challengers.
+        """Return the values that slates log while the given packs are challengers.
 
         Slates then include the features that the challengers read.
         """
@@ -498,7 +498,7 @@ class Plans:
         self._plans: dict[tuple[str, str, str, str, int, int], Plan] = {}
 
     def get(self, pack: Pack, embedder: str) -> Plan:
-        """Return the cached plan of a pack for the scoring fingerprint of an embedder.
+        """Return the plan of a pack for an embedder, compiling the plan on first use.
 
         The plan is compiled again after an extension is registered or removed.
         """
@@ -563,7 +563,7 @@ def _spreading(pack: Pack) -> Spreading:
 
 
 def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
-    """Return eligibility by hop count, or None if other features decide too.
+    """Return eligibility by hop count, or None if it depends on other features too.
 
     The result is None if ``eligible`` reads other features than ``hops``.
     """
@@ -591,7 +591,7 @@ def _showing(pack: Pack) -> Showing:
 
 
 def _logging(pack: Pack, embedder: str, challengers: Sequence[Pack] = ()) -> Logging:
-    """Compile what slates of a pack log, including features its challengers read."""
+    """Compile the list of values that a pack's slates log, including challengers' features."""
     packs = (*challengers, pack)
     tests = {
         name: other.policies[slot]
@@ -711,7 +711,7 @@ class Run:
     slate: Slate = field(init=False)
 
     def run_stages(self, stages: Iterable[Stage]) -> Run:
-        """Run these stages and return the run."""
+        """Run stages in order and return the run."""
         for stage in stages:
             stage.run(self)
         return self

@@ -85,7 +85,7 @@ class Where:
 
     @classmethod
     def of(cls, expression: object) -> Where:
-        """Check a filter expression.
+        """Build a filter from a checked Polars expression.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Where:
 
     @classmethod
     def read(cls, text: str) -> Where:
-        """Read a filter from a log.
+        """Restore a filter from its form in the log.
 
         Parameters
         ----------
@@ -165,11 +165,11 @@ class Where:
 
     @property
     def lasting(self) -> bool:
-        """Whether the filter's result can change only when ``State.changes`` does."""
+        """Whether the filter's result can change only when ``State.changes`` changes."""
         return self.plain and _LASTING.issuperset(self.expression.meta.root_names())
 
     def mask(self, state: State) -> NDArray[np.bool_]:
-        """Evaluate the filter for each memory of a state; null is false.
+        """Evaluate the filter for each memory of a state, treating null as false.
 
         Parameters
         ----------
@@ -438,7 +438,7 @@ class Filters:
         viewer: str | None = None,
         where: pl.Expr | None = None,
     ) -> Filters:
-        """Check the filters of a recall.
+        """Build the filters of a recall, checking their values.
 
         Parameters
         ----------
@@ -490,7 +490,7 @@ class Filters:
 
     @classmethod
     def read(cls, logged: Mapping[str, Any]) -> Filters:
-        """Read filters from a slate.
+        """Restore the filters of a recall from a slate.
 
         Parameters
         ----------
@@ -522,7 +522,7 @@ class Filters:
         )
 
     def logged(self) -> dict[str, Any]:
-        """Return the filters as data for a slate, without those that admit everything."""
+        """Return the filters as data for a slate, omitting filters that admit everything."""
         if self is NO_FILTERS:
             return {}
         logged: dict[str, Any] = {
@@ -663,7 +663,7 @@ class Population:
         return len(rows) + int(np.count_nonzero(memory_of[1:] == memory_of[:-1]))
 
     def newest(self, state: State) -> int:
-        """Return the creation time of the newest memory, microseconds UTC.
+        """Return the creation time of the newest memory in microseconds UTC.
 
         The population must not be empty. Only added memories are compared: a pass over a million costs a third of a
         millisecond.
@@ -767,7 +767,7 @@ def apply_filters(
     """
 
     def has_any(column: str, *words: str | None) -> Mask:
-        """Return a mask of memories from ``start`` on with one of the values in a column."""
+        """Return a mask of memories, from ``start`` on, whose column has one of the values."""
         return state.names[column].is_in(words, start)
 
     # Sorting filters by selectivity does not help, because each is one pass over a column of codes.

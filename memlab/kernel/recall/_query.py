@@ -432,7 +432,7 @@ class QuestionFeatures:
         return total / np.maximum(count, 1.0)
 
     def session_lexical(self, contexts: NDArray[np.int32]) -> Scores:
-        """Return the BM25 score of each session; 0 for a code of -1."""
+        """Return the BM25 score of each session, or 0 for a code of -1."""
         sessions = self._lengths.sessions
         codes, columns = compact(contexts.astype(np.int64) + 1)
         scores = group_scores(
@@ -587,7 +587,7 @@ def _find_named(names: _CachedNames, question: str, stop_words: frozenset[str]) 
 
 
 def first_mention(names: Iterable[str], text: str, stop_words: frozenset[str]) -> int | None:
-    """Return the token position in ``text`` of the first mention of any name, or None.
+    """Return the token position of the first mention of a name in ``text``, or None.
 
     The result is None if no name occurs. Case is ignored, and so is a name that is a stop word.
 

@@ -195,7 +195,7 @@ def _diversify(
 def _closeness_to(
     matrix: NDArray[np.float64], closeness: Callable[[Scores], Scores]
 ) -> Callable[[int], Scores]:
-    """Return a function from a row to its closeness to every row.
+    """Return a function that computes the closeness of one row to every row.
 
     For few rows the whole matrix is computed at once, at half the cost of row by row.
     """
@@ -215,7 +215,7 @@ def cosines(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _divide(dots: NDArray[np.float64], norms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divide dot products by norms; 0 where a norm is 0."""
+    """Divide dot products by norms, with 0 where a norm is 0."""
     return np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0)
 
 
@@ -252,7 +252,7 @@ def rank_by_policy(
     closeness: Callable[[Scores], Scores],
     spending: Spending | None = None,
 ) -> Ranking:
-    """Rank a scored pool by the slot ``select``.
+    """Rank a scored pool with the slot ``select``.
 
     The slot decides at most ``depth`` ranks, and the other candidates follow by score. If it gives
     null for all remaining candidates before that, these are not shown.
@@ -327,7 +327,7 @@ class _Selection:
         }
 
     def _same(self, codes: NDArray[np.int32], waiting: Positions) -> Scores:
-        """Count selected candidates with each waiting candidate's session or speaker.
+        """Count the selected candidates that share each waiting candidate's session or speaker.
 
         A code of -1, for a missing session or speaker, is shared with no candidate.
         """
@@ -717,7 +717,7 @@ half of all disputed items, by up to .025.
 
 
 def maximum_draws(challenges: Sequence[Challenge], limit: int, available: int = sys.maxsize) -> int:
-    """Return how many items a challenge adds to ``limit`` results, at most ``available``.
+    """Return the number of items, up to ``available``, that a challenge adds to the results.
 
     ``extra="auto"`` adds half of them in the design "extra", because probabilities of one half cost
     little variance, and none in a draft.
@@ -735,7 +735,7 @@ def maximum_draws(challenges: Sequence[Challenge], limit: int, available: int = 
 
 
 def drafted(live: Sequence[_Item], own: Sequence[_Item]) -> tuple[list[_Item], list[_Item]]:
-    """Return the items that a draft compares: the active pack's and the challenger's.
+    """Return the active pack's items and the challenger's items that a draft compares.
 
     They are the better half of the items that only one pack would show.
 
@@ -778,7 +778,7 @@ def _group_lot(heads: Heads, challenges: Sequence[Challenge]) -> _Grouping:
 
 
 def _group_draft(heads: Heads, challenges: Sequence[Challenge]) -> _Grouping:
-    """Group the items that a draft compares: a middle pair, sides and added items."""
+    """Group the items of a two-pack draft: certain items, a middle pair and added items."""
     live, own = heads
     halves = drafted(live, own)
     slots, half = len(set(live).difference(own)), len(halves[0])

@@ -127,6 +127,6 @@ def bytes_of(plan: Plan, slate: Slate) -> bytes:
 
 
 def _table_of(slate: Slate) -> Any:
-    """Return the array whose rows are a slate's numeric features, or None."""
+    """Return the array whose rows are a slate's numeric features, or None without features."""
     first = next(iter(slate.numbers.values()), None)
     return None if first is None else first.base

@@ -103,7 +103,7 @@ class Labels:
         self.refuse(table, frame.filter(bad), why)
 
     def require(self, table: str, frame: pl.DataFrame, *columns: str) -> None:
-        """Raise UnknownName if the table lacks one of the columns."""
+        """Raise UnknownName if the table lacks a required column."""
         for column in columns:
             if column not in frame.columns:
                 available = [name for name in frame.columns if name != ROW]
@@ -338,7 +338,7 @@ def _reconcile(
 def _fill_samplers(
     decisions: pl.DataFrame, exposures: pl.DataFrame, labels: Labels
 ) -> pl.DataFrame:
-    """Fill in how each recall drew its items, where missing, from propensities."""
+    """Fill in the missing samplers of decisions, derived from their propensities."""
     undeclared = decisions.filter(pl.col("sampler").is_null())
     if undeclared.is_empty():
         return decisions
@@ -553,7 +553,7 @@ def _cast_table(
 
 
 def _feature_type(kind: pl.DataType) -> pl.DataType | None:
-    """Return the type of a feature from a column of this type, or None if unusable."""
+    """Return the feature type for a given column type, or None if unusable."""
     if kind.is_numeric() or kind == pl.Null:
         return pl.Float64()
     if kind == pl.Boolean:
@@ -1020,7 +1020,7 @@ def narrow(
 
 
 def _present_names(**columns: str | None) -> dict[str, str]:
-    """Return the arguments that are not None."""
+    """Return the column names that are not None, by role."""
     return {role: name for role, name in columns.items() if name is not None}
 
 

@@ -267,7 +267,7 @@ def seal(slates: Sequence[Slate], *, after: int) -> Sealed:
 
 
 def _collect_shared(slate: Slate, words: Sequence[str]) -> _Shared:
-    """Return the fields that a slate has in common with other slates of its pack."""
+    """Return the fields of a slate that other slates of its pack share."""
     return _Shared(
         *(slate.pack, slate.pack_hash, slate.policies, slate.settings, slate.fingerprints),
         *(tuple(slate.numbers), tuple(words), tuple(slate.flags), slate.cut, slate.sampler),
@@ -432,7 +432,7 @@ class _Writer:
         return min(candidates, key=_count_bytes)
 
     def _encode_distinct(self, numbers: Bits) -> Column:
-        """Encode numbers as a list of distinct numbers and the index of each."""
+        """Encode numbers as a list of distinct numbers and an index for each number."""
         distinct, codes = np.unique(numbers, return_inverse=True)
         return self._encode_codes(distinct, codes)
 
@@ -460,7 +460,7 @@ def _order_by_memory(ids: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _find_instants(values: Floats, at: NDArray[np.int64]) -> Bits | None:
-    """Return the instants that reproduce a column of ages in days, or None.
+    """Return instants that reproduce a column of ages in days, or None if none do.
 
     The first 64 numbers are tested first, because most columns do not contain days.
     """
@@ -479,7 +479,7 @@ def _find_instants(values: Floats, at: NDArray[np.int64]) -> Bits | None:
 
 
 def _days_since(instants: Bits, at: NDArray[np.int64]) -> Floats:
-    """Return the days from each instant to its recall; NaN for a missing instant."""
+    """Return the days from each instant to its recall, or NaN for a missing instant."""
     days = np.maximum((at - np.where(instants == _NEVER, at, instants)) / DAY, 0.0)
     days[instants == _NEVER] = np.nan
     return np.asarray(days)
@@ -684,7 +684,7 @@ class Segment:
         )
 
     def _decode_codes(self, content: Sequence[Any]) -> Bits:
-        """Decode codes to the distinct numbers that they index."""
+        """Replace codes by the distinct numbers that the codes index."""
         steps, codes, by_memory = content
         distinct = np.cumsum(_restore_bytes(_decompress(steps), "<i8"))
         numbers = _decompress(codes)
@@ -817,7 +817,7 @@ _last_segments: WeakKeyDictionary[LogJournal, tuple[int, bytes, Segment]] = Weak
 
 
 def read_slates(journal: LogJournal, after: int = 0, *, upto: int | None = None) -> Iterator[Slate]:
-    """Yield the slates of the recalls ``after < decision <= upto``, sealed or not.
+    """Yield the sealed and unsealed slates of the recalls ``after < decision <= upto``.
 
     Parameters
     ----------
@@ -868,7 +868,7 @@ def read_slates(journal: LogJournal, after: int = 0, *, upto: int | None = None)
 
 
 def _load_segment(journal: LogJournal, upto: int) -> Segment:
-    """Return the segment whose last recall is ``upto``, cached while it is unchanged."""
+    """Return the segment whose last recall is ``upto``, from a cache if unchanged."""
     meta = journal.segment_part(upto, META)
     cached = _last_segments.get(journal)
     if cached is not None and cached[:2] == (upto, meta):
@@ -1042,7 +1042,7 @@ def _decisions_of(
 
 
 def _build_series(name: str, values: Sequence[Any], kind: pl.DataType) -> pl.Series:
-    """Return a column in its declared type; times are given as microseconds."""
+    """Return a column in its declared type, with times given as microseconds."""
     if kind == STAMP:
         return pl.Series(name, values, dtype=pl.Int64).cast(kind)
     return pl.Series(name, values, dtype=kind)

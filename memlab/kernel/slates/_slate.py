@@ -201,7 +201,7 @@ class Slate(Displayed):
 
     @cached_property
     def ranking(self) -> NDArray[np.int64]:
-        """The rank of each candidate, from 1: ``ranks``, or by score with ties by id."""
+        """The 1-based rank of each candidate: from ``ranks``, or by score, then id."""
         if self.ranks is not None:
             return self.ranks
         ranks = np.empty(len(self.ids), dtype=np.int64)
@@ -236,7 +236,7 @@ class Slate(Displayed):
 
 
 def same_slates(first: Slate, second: Slate) -> bool:
-    """Return whether two slates are equal to the bit.
+    """Return whether two slates are bit-identical.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def _are_equal(first: Any, second: Any) -> bool:
 
 
 def number_series(name: str, values: NDArray[np.float64], *, flag: bool) -> pl.Series:
-    """Return a numeric feature as a series, boolean for a flag; NaN becomes null."""
+    """Return a numeric feature as a series, boolean for a flag, with null for NaN."""
     if not flag:
         return pl.Series(name, values, nan_to_null=True)
     unknown = np.isnan(values)
@@ -417,7 +417,7 @@ def encode(
 
 
 def _encode_rows(numbers: NDArray[np.float64]) -> tuple[bytes, list[NDArray[Any]]]:
-    """Choose an encoding for each row of a table; return encodings and encoded rows."""
+    """Choose an encoding for each row of a table; return the encodings and the encoded rows."""
     if not numbers.size:
         return bytes([_WHOLE]) * len(numbers), []
     encodings = np.full(len(numbers), _WHOLE, dtype=np.uint8)
@@ -670,7 +670,7 @@ _QUESTION_DECODER = msgspec.msgpack.Decoder(Question)
 
 
 def is_sealed(blob: bytes) -> bool:
-    """Return whether the bytes of a recall contain only its query, because its slate is sealed."""
+    """Return whether the stored bytes of a recall show that its slate is sealed."""
     return blob[:3] == _QUESTION[:3]
 
 

@@ -233,7 +233,7 @@ class Names:
         return self._codes.values
 
     def code(self, name: str | None) -> int:
-        """Return the code of a string: -1 for None, -2 for a string not in the vocabulary."""
+        """Return the code of a string, or -1 for None and -2 for an unknown string."""
         return -1 if name is None else self._code.get(name, -2)
 
     @property
@@ -280,7 +280,7 @@ class Names:
         return code
 
     def value_at(self, row: int) -> str | None:
-        """Return the string of one row, or None."""
+        """Return the string of one row, or None for null."""
         code = int(self.codes[row])
         return None if code < 0 else self.vocabulary[code]
 
@@ -344,7 +344,7 @@ class Texts:
         )
 
     def value_at(self, row: int) -> str | None:
-        """Return the text of one row, or None."""
+        """Return the text of one row, or None if the row has no text."""
         sealed = len(self._base)
         value: str | None = self._base[row] if row < sealed else self._delta[row - sealed]
         return value
@@ -452,7 +452,7 @@ class Notes(_Sparse[str]):
     dtype: ClassVar[Any] = pl.String
 
     def value_at(self, row: int) -> str | None:
-        """Return the string of one row, or None."""
+        """Return the string of one row, or None for null."""
         return self._values.get(row)
 
     def set(self, rows: Sequence[int], notes: str | Sequence[str | None] | None) -> None:
@@ -510,7 +510,7 @@ class Sessions:
         self._size = 0
 
     def last(self, contexts: Names, code: int) -> int:
-        """Return the newest row of the session with the given code, or -1."""
+        """Return the newest row of the session with the given code, or -1 for an empty session."""
         self._update(contexts)
         return int(self._last[code]) if code >= 0 else -1
 

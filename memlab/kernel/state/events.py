@@ -248,12 +248,12 @@ class Field:
 
     @cached_property
     def decision(self) -> str:
-        """The name of the nested field that refers to a recall, or ""."""
+        """The name of the nested field that refers to a recall, or "" if no field does."""
         return next((name for name, part in self.fields.items() if part.role == "decision"), "")
 
     @cached_property
     def for_asker(self) -> frozenset[str]:
-        """Names of nested fields that are visible only to the viewer of the recall."""
+        """The names of nested fields that are visible only to the viewer of the recall."""
         return frozenset(name for name, part in self.fields.items() if part.asker)
 
     @cached_property
@@ -284,7 +284,7 @@ class Field:
 
     @cached_property
     def asks(self) -> Field | None:
-        """The field of this mapping that holds a query, or None."""
+        """The field of this mapping that holds a query, or None if no field does."""
         return next((part for part in self.fields.values() if part.asked), None)
 
     def ids(self, value: Any) -> Iterator[int]:
@@ -668,7 +668,7 @@ _KERNEL = (
 
 
 def _describe_event_type_fault(declared: EventType) -> str | None:
-    """Return the reason why an extension's kind of event is refused, or None."""
+    """Return why an extension's kind of event is refused, or None if it is accepted."""
     # A memlab without the extension must know from the kind alone which extension is missing.
     extension, kind = split_owner(declared.owner)[0], declared.kind
     if kind.partition("/")[0] != extension or not kind.partition("/")[2]:
@@ -679,7 +679,7 @@ def _describe_event_type_fault(declared: EventType) -> str | None:
 
 
 def _unclear_text(declared: EventType) -> str | None:
-    """Return why a purge could not decide when to remove a text of an event, or None."""
+    """Return why a purge could not decide when to remove an event's text, or None if it could."""
     if not any(part.role == "memory" for part in declared.fields.values()):
         return None
     for name, part in declared.fields.items():
@@ -825,7 +825,7 @@ _FITTING: Mapping[str, type[Any] | tuple[type[Any], ...]] = {
 
 
 def _undeclared(field: Field, value: Any, path: str) -> Iterator[str]:
-    """Yield the paths of values that a field does not declare, or of the wrong type."""
+    """Yield the paths of undeclared values and of values with the wrong type."""
     if value is None:
         return
     if field.role == "undeclared" or not isinstance(value, _FITTING.get(field.role, object)):

@@ -110,7 +110,7 @@ class Projection(ABC):
 
     @classmethod
     def register(cls) -> Register:
-        """Return the declaration of the dump that exports, imports and purges read.
+        """Return the declaration of the dump for exports, imports and purges.
 
         Returns
         -------
@@ -184,7 +184,7 @@ def declare_projections(projections: Iterable[type[Projection]]) -> None:
 
 
 def _describe_projection_fault(declared: Owned) -> str | None:
-    """Return the reason why an extension's projection is refused, or None."""
+    """Return why an extension's projection is refused, or None if it is accepted."""
     kind = declared.value
     if not isinstance(kind, type) or not issubclass(kind, Projection):
         return f"{declared.name} is not a subclass of memlab.kernel.state.Projection: derive the class from it."
@@ -256,7 +256,7 @@ class Tombstones(Projection):
         return sum(map(len, self._hashes.values()))
 
     def is_purged(self, text: str, *, origin: str | None = None) -> bool:
-        """Return whether a text, or a memory with this origin, was purged from the lab.
+        """Return whether a text, or a memory with the given origin, was purged from the lab.
 
         ``text`` is the text after redaction, because purged texts were redacted before they were stored.
         """
@@ -430,7 +430,7 @@ class Entities(Projection):
     # -- Names ------------------------------------------------------------------------------------------------
 
     def find_owner(self, name: str) -> int | None:
-        """Return the number of the entity that has this name, even if it is merged.
+        """Return the number of the entity that has the given name, even if it is merged.
 
         Returns None if no entity has the name.
         """
@@ -438,7 +438,7 @@ class Entities(Projection):
         return None if index is None else self.owners[index]
 
     def find_number(self, name: str) -> int | None:
-        """Return the number of the entity that a name now refers to, or None."""
+        """Return the number of the entity that a name now refers to, or None if unknown."""
         owner = self.find_owner(name)
         return None if owner is None else self.find_root(owner)
 
@@ -462,7 +462,7 @@ class Entities(Projection):
         return self.list_ancestors(number)[-1]
 
     def find_roots(self) -> NDArray[np.int64]:
-        """Return, for each entity by number, the entity that it is finally merged into."""
+        """Return the entity that each entity is finally merged into, by entity number."""
         roots = np.arange(len(self.entries), dtype=np.int64)
         for number in self._merged:
             roots[number] = self.find_root(number)
@@ -542,7 +542,7 @@ class Entities(Projection):
         )
 
     def _numbered(self, name: str) -> int:
-        """Return the number of the entity with this name; add the entity if it is missing."""
+        """Return the number of the entity with the given name, adding a missing entity."""
         owner = self.find_owner(name)
         if owner is None:
             owner = self._added(Entry(name))

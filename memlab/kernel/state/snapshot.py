@@ -138,7 +138,7 @@ class _Files:
         self._path, self._name, self._vault = path, name, vault
 
     def write(self, name: str, save: Callable[[Path | BinaryIO], object]) -> None:
-        """Write a file by calling ``save``."""
+        """Write a file whose content the function ``save`` writes."""
         if self._vault is None:
             save(self._path / name)
             return
@@ -147,7 +147,7 @@ class _Files:
         self.write_bytes(name, content.getvalue())
 
     def write_bytes(self, name: str, content: bytes) -> None:
-        """Write a file with this content."""
+        """Write a file with the given content."""
         (self._path / name).write_bytes(self.encrypt(name, content))
 
     def encrypt(self, name: str, content: bytes) -> bytes:
@@ -246,7 +246,7 @@ def _matches_journal(
 
 
 def latest_snapshot(folder: Path) -> Path | None:
-    """Return the newest snapshot below ``folder``, or None."""
+    """Return the newest snapshot below ``folder``, or None without a snapshot."""
     snapshots = sorted(folder.glob(f"{_PREFIX}*"))
     return snapshots[-1] if snapshots else None
 

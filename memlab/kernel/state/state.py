@@ -239,7 +239,7 @@ class State:
 
     @property
     def sound_projections(self) -> dict[str, Projection]:
-        """The projections by name, without those that failed and were disabled."""
+        """The projections by name, excluding those disabled after a failure."""
         return {
             name: projection
             for name, projection in self.projections.items()
@@ -247,7 +247,7 @@ class State:
         }
 
     def get_projections(self, kind: str) -> Sequence[Projection]:
-        """Return the projections that fold events of this kind."""
+        """Return the projections that fold events of the given kind."""
         own = self._by_kind.get(kind, ())
         return [*self._by_kind.get(EVERY_KIND, ()), *own]
 
@@ -274,7 +274,7 @@ class State:
             self._set(event, np.asarray(part["ids"], dtype=np.int64) - 1, part["columns"])
 
     def _join(self, event: Event, part: dict[str, Any]) -> None:
-        """Add edges from memories to tags, clusters or entities, which have names."""
+        """Add edges from memories to named nodes: tags, clusters or entities."""
         source = np.asarray(part["source"], dtype=np.int64) - 1
         target = self.nodes.intern(part["kind"], part["target"])
         relation = np.full(len(source), self._relations(event, [part["relation"]])[0])
@@ -522,7 +522,7 @@ class State:
         return [get_prefix(*(value_at(row) for value_at in columns)) for row in rows]
 
     def get_words(self, language: str) -> Words:
-        """Return the word index in one of ``memlab.kernel.index.LANGUAGES``.
+        """Return the word index of a language; see ``memlab.kernel.index.LANGUAGES``.
 
         The first use of a language other than the default builds its postings, which takes about two seconds for
         100,000 memories.
@@ -540,7 +540,7 @@ class State:
         return words
 
     def last_in_session(self, project: str | None, session: str) -> int | None:
-        """Return the id of the newest memory of a session, or None."""
+        """Return the id of the newest memory of a session, or None for an empty session."""
         return (
             self._sessions.last(self.contexts, self.contexts.code(f"{project or ''}\x1f{session}"))
             + 1
@@ -664,7 +664,7 @@ def _spread(values: Any, count: int) -> list[Any]:
 
 
 def first_name(column: str) -> str | None:
-    """Return the default string of a column of names, or None."""
+    """Return the default string of a column of names, or None without a default."""
     default = MEMORY[column].default
     return default if isinstance(default, str) else None
 

@@ -88,7 +88,7 @@ def visible_rows(state: State) -> Ints | None:
 
 
 def match_edges(numbers: Ints, state: State, other: State) -> Ints:
-    """Return the numbers in ``other`` of the edges that have ``numbers`` in ``state``.
+    """Convert the edge numbers of ``state`` to the numbers of the same edges in ``other``.
 
     An edge that ``other`` lacks gets -1. Both states have the same rows of memories.
     """
@@ -242,7 +242,7 @@ class ViewerState(State):
         return body, is_visible
 
     def _numbered(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Convert edge numbers in an event's body from the full state to the viewer's."""
+        """Convert edge numbers in an event's body from the full state to the viewer's state."""
         if "unlink" in body:
             here = match_edges(np.asarray(body["unlink"], dtype=np.int64), self.full, self)
             body = body | {"unlink": here[here >= 0].tolist()}
@@ -284,7 +284,7 @@ class VisibleBody:
             self.body = _without_strings(self._declared, self.body)
 
     def _members(self, field: Field, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the visible parts of a mapping; wholly hidden members are left out."""
+        """Return the visible parts of a mapping, omitting wholly hidden members."""
         visible: dict[str, Any] = {}
         for name, value in values.items():
             part = self._part(field.get(name), value, values)
@@ -337,7 +337,7 @@ class VisibleBody:
         return flags
 
     def _last_memory(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
-        """Return the last visible memory id that is at most ``value``, or 0."""
+        """Return the last visible memory id up to ``value``, or 0 if no such id is visible."""
         return int(np.flatnonzero(~self._hidden[:value]).max(initial=-1)) + 1
 
     def _memory_count(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
@@ -355,7 +355,7 @@ class VisibleBody:
         return [id for id in part.ids(siblings.get(field.of)) if not self._hidden[id - 1]]
 
     def _flag(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return a true/false field about added memories; None if all of them are hidden."""
+        """Return a true/false field about added memories, or None if all of them are hidden."""
         first = siblings["first"] - 1
         return value if not self._hidden[first : first + siblings["count"]].all() else None
 
@@ -400,7 +400,7 @@ class VisibleBody:
         return left if left or field.required or not value else None
 
     def _rows(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the rows of a table whose memories and edges are all visible, or None."""
+        """Return a table's rows whose memories and edges are all visible, or None without rows."""
         flags: Flags | None = None
         for name, part in value.items():
             role = field.get(name).role
@@ -446,7 +446,7 @@ class VisibleBody:
     def _values(
         self, field: Field, part: Any, siblings: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        """Return an assignment of values for its visible memories only, or None."""
+        """Return the part of an assignment that sets visible memories, or None if empty."""
         flags = self._sees(part["ids"])
         if not any(flags):
             return None
@@ -507,7 +507,7 @@ _READ: Mapping[str, Callable[[VisibleBody, Field, Any, Mapping[str, Any]], Any]]
 
 
 def _without_strings(field: Field, value: Any) -> Any:
-    """Remove strings that some viewers may not see from a value of an event's body.
+    """Remove private strings from a value of an event's body.
 
     Items of lists that name their own memories keep their strings, because they were filtered before.
     """
@@ -531,7 +531,7 @@ def _without_strings(field: Field, value: Any) -> Any:
 
 
 def _empty_rows(field: Field, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Empty the strings that some viewers may not see in rows of an event's body."""
+    """Empty the private strings in rows of an event's body."""
     left = dict(columns)
     for name, part in columns.items():
         column = field.get(name)

@@ -330,7 +330,7 @@ class Store:
             raise
 
     def as_of(self, view: JournalView, clock: Clock) -> Store:
-        """Return a read-only store of the past on a journal that ends at an earlier event."""
+        """Return a read-only store of an earlier state of the lab."""
         return Store(None, self._embedder, clock, projections=self.projections, view=view)
 
     @property

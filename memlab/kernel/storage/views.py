@@ -36,7 +36,7 @@ _views: WeakKeyDictionary[State, OrderedDict[str, ViewerState]] = WeakKeyDiction
 def view_state(
     journal: Journal | JournalView, state: State, viewer: str | None, *, always: bool = False
 ) -> State:
-    """Return the part of ``state`` that ``viewer`` sees, or the whole state for None.
+    """Return the part of ``state`` that ``viewer`` sees; None sees the whole state.
 
     ``state`` was folded from ``journal``.
 
@@ -103,7 +103,7 @@ class ViewerJournal(JournalView):
 
     @property
     def full(self) -> Journal | JournalView:
-        """The whole lab's journal, with the events that the viewer does not see."""
+        """The whole lab's journal, including events that the viewer does not see."""
         return self._store.journal
 
     def events(
@@ -190,7 +190,7 @@ class ViewerStore(Store):
             pass
 
     def as_of(self, view: JournalView, clock: Clock) -> Store:
-        """Return the store of the past as the same viewer sees it."""
+        """Return an earlier state of the store as the same viewer sees it."""
         return ViewerStore(self._of.as_of(view, clock), self.viewer)
 
     def refresh_index(self) -> None:
@@ -199,7 +199,7 @@ class ViewerStore(Store):
 
     @property
     def neighbours(self) -> Neighbours:  # type: ignore[override]
-        """Raise InputError: a viewer has no index of their own."""
+        """Raise InputError, because a viewer has no index of their own."""
         raise InputError(
             "A view of a lab has no index of its own. Use lab.upkeep.index of the lab itself."
         )

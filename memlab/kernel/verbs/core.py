@@ -134,7 +134,7 @@ class Core:
             return state.memories()
 
     def count(self) -> int:
-        """Return the number of memories, without those hidden from the lab's viewer."""
+        """Return the number of memories, excluding memories hidden from the lab's viewer."""
         with self.reading() as state:
             visible = visible_rows(state)
             return len(state) if visible is None else len(visible)

@@ -62,7 +62,7 @@ def construct(path: str, *needs: str) -> Make:
 
 
 def bind(path: str, *needs: str) -> Make:
-    """Return a function that imports a function and binds its first arguments.
+    """Return a function that imports another function and binds its first arguments.
 
     Parameters
     ----------

@@ -117,7 +117,7 @@ def build_mention_edges(
 def rename_entities(
     state: State, row: int, fields: Mapping[str, Any]
 ) -> tuple[dict[str, Any], Change]:
-    """Return edited fields with canonical names, and the changes of mention edges."""
+    """Return edited fields with canonical names, and the changes to mention edges."""
     # An entity that is still subject or object keeps its edge; only the difference is written.
     entities, after = get_entities(state), dict(fields)
     before = {column: state.names[column].value_at(row) for column in _NAMING}

@@ -50,7 +50,7 @@ class Judgements:
     def feedback_many(
         self, rows: Iterable[Mapping[str, Any]] | pl.DataFrame
     ) -> tuple[Feedback, ...]:
-        """Log several judgements, all or none; see ``Lab.feedback``."""
+        """Log several judgements, or none if any judgement is invalid; see ``Lab.feedback``."""
         judgements = parse_judgements(rows, self._core.instant)
         if not judgements:
             return ()
@@ -112,7 +112,7 @@ class _JudgedRecall(NamedTuple):
 def _find_judged_recall(
     hit: MemoryLike, store: Store, row: int, decision: int | None
 ) -> _JudgedRecall | None:
-    """Return the logged recall that showed the memory, or None.
+    """Return the logged recall that showed the memory, or None if no recall showed it.
 
     The recall of the hit has priority, then the logged recall ``decision``, then the last logged recall that showed the
     memory.
@@ -141,7 +141,7 @@ def _find_judged_recall(
 def _compute_change(
     state: State, pack: Pack, row: int, stated: Judgement, recall: _JudgedRecall | None
 ) -> Change:
-    """Return the changes of a memory and its edges that an outcome causes."""
+    """Return the changes to a memory and its edges that an outcome causes."""
     outcome, now = stated.outcome, stated.at
     if outcome is None or not drop_deleted(state, [row + 1]):
         return Change()

@@ -141,7 +141,7 @@ class Switches(Projection):
         return None
 
     def has(self, project: str | None) -> bool:
-        """Return whether memory was switched off for exactly this project (None: for all)."""
+        """Return whether a switch turned memory off for exactly this project; None means all."""
         return project in self._off
 
     @property
@@ -201,7 +201,7 @@ class Consents(Projection):
         self._consents: dict[str | None, dict[str, Any]] = {}
 
     def to(self, project: str | None, remote: str | None) -> bool:
-        """Return whether a person consented to memory for a project with this embedder.
+        """Return whether a person consented to memory for a project with the given embedder.
 
         A consent covers local embedders and the one remote embedder that it names.
         """
@@ -290,7 +290,7 @@ def check_disclosed(store: Store, state: State, project: str | None) -> None:
 def apply_switches(
     store: Store, state: State, project: str | None, filters: Filters
 ) -> tuple[Filters, str | None]:
-    """Exclude switched-off projects from filters; also return why all memory is off, or None.
+    """Return filters without switched-off projects, and the reason if all memory is off.
 
     The second value is None if the recall admits memories.
     """

@@ -180,7 +180,7 @@ class GraphVerbs:
     def tag(
         self, memories: Memories, tags: str | Sequence[str], *, remove: bool = False
     ) -> tuple[int, ...]:
-        """Add tags to memories, or remove them.
+        """Add tags to memories, or remove tags from memories.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class GraphVerbs:
                 tx.event("link", {"by": "hand", **change.body()}, at=now)
 
     def _check_relation(self, relation: str) -> str:
-        """Return a relation between two memories in its stored spelling; raise if invalid."""
+        """Check a relation between two memories and return it in its stored spelling."""
         relation = normalise_word(relation, RELATIONS)
         if relation not in RELATIONS and not (self._core.open_words and is_open_word(relation)):
             raise UnknownName("relation", relation, RELATIONS)
@@ -661,7 +661,7 @@ def activate_nodes(
 
 
 def label_nodes(state: State, nodes: NDArray[np.int64]) -> list[str]:
-    """Return a label for each node: the id and first words of a memory, or the name."""
+    """Return a label for each node: a memory's id and first words, or the node's name."""
     names = state.nodes.names(nodes)
     result = []
     for node, kind, name in zip(nodes.tolist(), node_kinds(nodes).tolist(), names, strict=True):

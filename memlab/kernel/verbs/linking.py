@@ -55,7 +55,7 @@ class Comparer(Protocol):
         """Decide how memories that are already stored relate to other memories."""
 
     def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
-        """Return the closeness of the nearest memory that a recall may show, or None."""
+        """Return the closeness of the nearest recallable memory, or None if there is none."""
 
 
 class Linker(Protocol):
@@ -76,13 +76,13 @@ class Linker(Protocol):
 
 
 def get_comparer(core: Core) -> Comparer:
-    """Return the lab's comparer, which the last declared hook "compare" makes."""
+    """Return the lab's comparer, built by the last declared hook "compare"."""
     comparer: Comparer = list_hooks("compare")[-1](core)
     return comparer
 
 
 def check_linking(linking: object) -> None:
-    """Raise UnknownName if a way of linking is unknown; None means the pack's setting."""
+    """Raise UnknownName for an unknown linking mode; None selects the pack's setting."""
     if linking is not None and linking not in LINKING:
         raise UnknownName("way of linking", linking, LINKING)
 

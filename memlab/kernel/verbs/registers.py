@@ -122,7 +122,7 @@ class Gaps(Projection):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per gap, oldest first.
+        """A frame with one row per gap, oldest first.
 
         Columns: gap, decision, at, project, session, snippet, closed, reason, embedder, vector.
         ``closed`` is null while the gap is open. ``vector`` is the query's vector, and ``embedder`` is the fingerprint
@@ -219,7 +219,7 @@ class LastShown(Projection):
         self._decisions: dict[int, int] = {}
 
     def decision(self, memory: int) -> int | None:
-        """Return the number of the last recall that showed a memory, or None."""
+        """Return the number of the last recall that showed a memory, or None if none did."""
         return self._decisions.get(memory)
 
     def fold(self, event: Event) -> None:
@@ -261,7 +261,7 @@ class TagDescriptions(Projection):
         self._descriptions: dict[str, str] = {}
 
     def __getitem__(self, tag: str) -> str:
-        """Return the description of a tag, empty if there is none."""
+        """Return the description of a tag, or an empty string without a description."""
         return self._descriptions.get(tag, "")
 
     def fold(self, event: Event) -> None:

@@ -186,7 +186,7 @@ def strengthen_pairs(
     *,
     relations: Mapping[tuple[int, int], str] | None = None,
 ) -> Change:
-    """Return the changes of edges between pairs of ids that were useful together.
+    """Return the changes to edges between pairs of ids that were useful together.
 
     The weight of an existing edge grows by the setting ``edge-gain``, to 1 at most, and its reinforcements by one. A
     new edge gets the gain as its weight. By default the edge is ``relates-to`` in either direction. ``relations`` maps
@@ -225,7 +225,7 @@ def strengthen_pairs(
 
 
 def strengthen_coactivated(state: State, pack: Pack, rows: NDArray[np.int64]) -> Change:
-    """Return the changes of edges among ``rows`` (ascending) that were shown together.
+    """Return the changes to edges among the ascending ``rows`` that were shown together.
 
     The weight of an existing edge grows by the setting ``coactivation-gain``, to 1 at most, and its reinforcements by
     one. No edge is created. Edges of order (``next``) and of disagreement are not strengthened.

@@ -407,7 +407,7 @@ class Linked:
 
     @property
     def added(self) -> NDArray[np.bool_]:
-        """A mask of the new memories that are stored."""
+        """A mask of the rows that were stored as new memories."""
         return np.array([outcome == "added" for outcome in self.outcomes], dtype=np.bool_)
 
     @cached_property
@@ -568,7 +568,7 @@ class Remembered(Sequence[Memory], Displayed):
         return f"{text}{', to be linked' if self._waits else ''}>"
 
     def _counts(self) -> dict[str, int]:
-        """Return the numbers of merged, skipped and superseded memories, without zeros."""
+        """Return the numbers of merged, skipped and superseded memories, omitting zeros."""
         if self._linked is None:
             return {}
         counts = {word: self._linked.outcomes.count(word) for word in ("merged", "skipped")}

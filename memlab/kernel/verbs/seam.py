@@ -123,7 +123,7 @@ class Seam:
 
     @checked
     def projection(self, kind: type[P]) -> P:
-        """Return the extension's projection of a class, folded up to the last event.
+        """Return the extension's projection ``kind``, folded up to the last event.
 
         Parameters
         ----------

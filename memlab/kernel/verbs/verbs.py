@@ -37,6 +37,6 @@ class Verbs:
     component: Callable[[str], Any]
 
     def get(self, name: str) -> Any:
-        """Return the verb, the lab, its store or the component with this name."""
+        """Return the verb, the lab, its store or the component with the given name."""
         own = {"verbs": self, "lab": self.core.owner, "store": self.core.store, **vars(self)}
         return own[name] if name in own else self.component(name)

@@ -16,24 +16,24 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from memlab.errors import NotALab
+from memlab.errors import InputError, NotALab
 from memlab.kernel.base.arguments import AsGiven, Taken, Within, checked
 from memlab.kernel.base.clock import ManualClock
 from memlab.kernel.base.progress import Step, bar
-from memlab.kernel.embedding import EmbedderSpec
+from memlab.kernel.embedding import EmbedderSpec, load_embedder
 from memlab.kernel.journal import Journal, KeySource, copy_journal
 from memlab.kernel.policies import Pack, PolicyLike, as_packs, load_pack, pack_names
 from memlab.kernel.recall import Hits
-from memlab.science.batch import Workers, run_tasks
+from memlab.science.batch import Workers
 from memlab.science.bench._questions import (
     Conversation,
     Labelled,
@@ -44,12 +44,22 @@ from memlab.science.bench._questions import (
     own_plan,
     own_questions,
 )
-from memlab.science.bench._result import BenchResult, SystemResult
+from memlab.science.bench._result import BenchResult, SystemResult, summarise_rows
+from memlab.science.cells import Inputs, Outcome, hash_inputs, package_versions, run_cells
 from memlab.science.evaluation import BASELINES, cluster_interval, judge, measure
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab
 
-__all__ = ["bench_conversations", "bench_lab"]
+__all__ = [
+    "PackTask",
+    "bench_conversations",
+    "bench_lab",
+    "describe_pack",
+    "digest_lab",
+    "open_again",
+    "open_filled",
+    "rank_questions",
+]
 
 # The metrics and the numbers of ranks that published results on these benchmarks use.
 _CUTS = (5, 10, 20)
@@ -64,6 +74,14 @@ _OpenLab: TypeAlias = Callable[[Pack, Path], "tuple[Lab | _UnderPack, float | No
 It returns the lab, and the turns per second of filling it, or None if it was not filled. It is a
 partial application of a function of this module, so that workers of an executor can unpickle it.
 """
+
+
+class PackTask(NamedTuple):
+    """A pack and the questions on which it is measured."""
+
+    plan: Plan
+    open: _OpenLab
+    pack: Pack
 
 
 @checked
@@ -83,6 +101,7 @@ def bench_conversations(
     embedder: EmbedderSpec = None,
     progress: bool = False,
     executor: Workers = None,
+    store: str | Path | None = None,
 ) -> BenchResult:
     """Rank packs by retrieval quality on labelled conversations.
 
@@ -113,6 +132,9 @@ def bench_conversations(
     executor
         A number of processes, or an object with ``submit``, such as a ``dask.distributed.Client``.
         Each pack is a task. Default: this thread.
+    store
+        A folder that keeps the result of each pack, such as ``runs/locomo``. A pack with a stored result
+        is not measured again; its latencies are those of the run that measured it.
 
     Returns
     -------
@@ -142,8 +164,13 @@ def bench_conversations(
     chosen = _load_packs(packs, baselines=baselines)
     plan = collect_questions(conversations, labels or {})
     sources = tuple(labelled.conversation for labelled in conversations)
+    stored = None
+    if store is not None:
+        about = {"name": dataset, "sha256": sha256}
+        turns = [(source.name, source.end, source.rows()) for source in sources]
+        stored = Path(store), _shared_inputs(plan, turns, embedder), about
     systems = _measure_packs(
-        plan, chosen, partial(_open_filled, sources, embedder), limit, progress, executor
+        plan, chosen, partial(open_filled, sources, embedder), limit, progress, executor, stored
     )
     return BenchResult(
         dataset,
@@ -171,6 +198,7 @@ def bench_lab(
     progress: bool = False,
     key: KeySource | None = None,
     executor: Workers = None,
+    store: str | Path | None = None,
 ) -> BenchResult:
     """Rank packs by retrieval quality on a user's lab.
 
@@ -200,6 +228,9 @@ def bench_lab(
         A number of processes, or an object with ``submit``. Each pack is a task. An open lab stays in this
         process, so the executor must use threads; other workers read the folder of a lab from this
         machine. Default: this thread.
+    store
+        A folder that keeps the result of each pack, as for ``memlab.bench_conversations``. It needs the
+        folder of a lab.
 
     Returns
     -------
@@ -235,8 +266,12 @@ def bench_lab(
     if isinstance(lab, Lab):
         opened_lab, plan = lab, own_plan(lab.memories, wanted)
         chosen = _load_packs(packs, lambda: opened_lab.policies.pack, baselines=baselines)
+        if store is not None:
+            raise InputError(
+                "An open lab has no stored results, because its recalls may change it. Pass the folder of the lab."
+            )
         systems = _measure_packs(
-            plan, chosen, partial(_open_again, opened_lab), limit, progress, executor
+            plan, chosen, partial(open_again, opened_lab), limit, progress, executor
         )
         return _own_result("open lab", plan, systems, limit)
     path = Path(lab).expanduser()
@@ -248,9 +283,23 @@ def bench_lab(
             chosen = _load_packs(packs, lambda: source.policies.pack, baselines=baselines)
             journal = source.io.store.journal
             assert isinstance(journal, Journal)  # a lab with a folder
+            stored = None
+            if store is not None:
+                state = digest_lab(source)
+                stored = (
+                    Path(store),
+                    _shared_inputs(plan, state, embedder),
+                    {"name": path.name, "sha256": state},
+                )
             copy_journal(journal, copy := Path(folder) / "lab")
         systems = _measure_packs(
-            plan, chosen, partial(_open_copy, copy, embedder, key), limit, progress, executor
+            plan,
+            chosen,
+            partial(_open_copy, copy, embedder, key),
+            limit,
+            progress,
+            executor,
+            stored,
         )
     return _own_result(path.name, plan, systems, limit)
 
@@ -258,21 +307,23 @@ def bench_lab(
 class _UnderPack:
     """An open lab whose recalls use another pack and are not logged."""
 
-    def __init__(self, lab: Lab, pack: Pack) -> None:
-        self._lab, self._pack = lab, pack
+    def __init__(self, lab: Lab, pack: Pack, *, owned: bool = False) -> None:
+        self._lab, self._pack, self._owned = lab, pack, owned
 
     def __enter__(self) -> _UnderPack:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Leave the context without closing the lab, which belongs to the caller."""
+        """Close the lab, unless it belongs to the caller."""
+        if self._owned:
+            self._lab.close()
 
     def recall(self, query: str, *, log: bool, **options: Any) -> Hits:
         """Recall under the pack. ``log`` is ignored, because a user's lab must not change."""
         return self._lab.recall(query, pack=self._pack, log=False, **options)
 
 
-def _open_filled(
+def open_filled(
     sources: Sequence[Conversation], embedder: EmbedderSpec, pack: Pack, folder: Path
 ) -> tuple[Lab, float]:
     """Open a new lab for a pack, and store the conversations there."""
@@ -281,9 +332,16 @@ def _open_filled(
     return lab, _fill_lab(lab, sources)
 
 
-def _open_again(lab: Lab, pack: Pack, folder: Path) -> tuple[_UnderPack, None]:
-    """Activate a pack in the user's open lab, and return the lab."""
+def open_again(lab: Lab, pack: Pack, folder: Path) -> tuple[_UnderPack, None]:
+    """Wrap the user's open lab, so that its recalls use a pack."""
     return _UnderPack(lab, pack), None
+
+
+def open_folder(
+    path: Path, embedder: EmbedderSpec, pack: Pack, folder: Path
+) -> tuple[_UnderPack, None]:
+    """Use the lab of a folder under a pack, without a copy: recalls are not logged."""
+    return _UnderPack(open_lab(path, read_only=True, embedder=embedder), pack, owned=True), None
 
 
 def _open_copy(
@@ -323,6 +381,36 @@ def _load_packs(
     return chosen
 
 
+def digest_lab(lab: Lab) -> str:
+    """Return the SHA-256 of a lab's events and texts up to its last event."""
+    journal = lab.io.store.journal
+    return hash_inputs((journal.chain(journal.head) or b"").hex())
+
+
+def describe_pack(pack: Pack) -> dict[str, Any]:
+    """Return what a cell says about a pack; its hash alone decides a result."""
+    parents = [] if pack.lineage is None else list(pack.lineage.parents)
+    return {"name": pack.name, "hash": pack.hash, "text": pack.sources[0], "parents": parents}
+
+
+def _shared_inputs(plan: Plan, data: object, embedder: EmbedderSpec) -> dict[str, Any]:
+    """Return the inputs of a benchmark that all of its packs share."""
+    return {
+        "measure": "bench",
+        "data": hash_inputs(
+            [
+                data,
+                [
+                    (*question[:-1], [*map(sorted, question[-1])])
+                    for question in map(astuple, plan.questions)
+                ],
+            ]
+        ),
+        "embedder": load_embedder(embedder).fingerprint,
+        "versions": package_versions(),
+    }
+
+
 def _measure_packs(
     plan: Plan,
     chosen: Sequence[Pack],
@@ -330,24 +418,48 @@ def _measure_packs(
     limit: int,
     progress: bool,
     executor: Workers,
+    stored: tuple[Path, dict[str, Any], dict[str, Any]] | None = None,
 ) -> list[SystemResult]:
-    """Measure each pack under each label set; sort by label set, then by nDCG@10."""
+    """Measure each pack under each label set; sort by label set, then by nDCG@10.
+
+    ``stored`` is a folder of cells, the inputs that all packs share, and the description of the data.
+    """
+    folder, shared, data = stored or (None, {}, {})
     recalls = 2 * len(plan.questions)
+    tasks = [
+        (
+            Inputs(
+                {**shared, "pack": pack.hash, "limit": limit},
+                {"pack": describe_pack(pack), "data": data},
+            ),
+            PackTask(plan, open_pack_lab, pack),
+        )
+        for pack in chosen
+    ]
     with bar(
         progress, recalls * len(chosen), unit="recall", desc="asking labelled questions"
     ) as step:
-        measure_pack = partial(_measure_pack, plan, open_pack_lab, limit)
-        measured = run_tasks(measure_pack, chosen, executor, step, recalls)
+        work = partial(rank_questions, limit, _METRICS, timed=True)
+        cells = run_cells(folder, work, tasks, executor, step, recalls)
+    measured = [
+        _score_rankings(pack, plan, at, cell.rows["ranking"].to_list(), cell.results)
+        for pack, cell in zip(chosen, cells, strict=True)
+        for at in range(len(plan.sets))
+    ]
     return sorted(
-        chain.from_iterable(measured),
-        key=lambda system: (plan.sets.index(system.labels), -system.metrics["ndcg@10"]),
+        measured, key=lambda system: (plan.sets.index(system.labels), -system.metrics["ndcg@10"])
     )
 
 
-def _measure_pack(
-    plan: Plan, open_pack_lab: _OpenLab, limit: int, pack: Pack, step: Step
-) -> list[SystemResult]:
-    """Recall each question twice under a pack: unlogged for ranks, logged for the latency."""
+def rank_questions(
+    limit: int, metrics: Sequence[str], task: PackTask, step: Step, *, timed: bool
+) -> Outcome:
+    """Recall each question under a pack, unlogged for ranks, and again logged if ``timed``.
+
+    There is a row for each question, with its ranking. Metrics are those of the first set of labels, and null for
+    questions that the overall figures leave out.
+    """
+    plan, open_pack_lab, pack = task
     with tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder:
         lab, rate = open_pack_lab(pack, Path(folder))
         with lab:
@@ -355,10 +467,30 @@ def _measure_pack(
                 _name_hits(_recall_questions(lab, question, limit, step, log=False), rate)
                 for question in plan.questions
             ]
-            seconds = [_time_recall(lab, question, limit, step) for question in plan.questions]
-    return [
-        _score_rankings(pack, plan, at, rankings, seconds, rate) for at in range(len(plan.sets))
-    ]
+            seconds = (
+                [_time_recall(lab, question, limit, step) for question in plan.questions]
+                if timed
+                else []
+            )
+    # Rankings are kept, so that another set of labels can judge them without a recall.
+    judged = judge(rankings, [question.evidence[0] for question in plan.questions], depth=limit)
+    main = pl.Series(np.arange(len(plan.questions)) < plan.main)
+    rows = pl.DataFrame(
+        {
+            "cluster": [question.cluster for question in plan.questions],
+            "question": [question.id for question in plan.questions],
+            "category": [str(question.category) for question in plan.questions],
+            "ranking": rankings,
+            **{name: measure(judged, name) for name in metrics},
+        },
+        schema_overrides={"ranking": pl.List(pl.String)},
+    ).with_columns(pl.when(main).then(pl.col(name).fill_nan(None)) for name in metrics)
+    results = summarise_rows(rows, metrics)
+    if timed:
+        p50, p95 = np.percentile(np.array(seconds) * 1000, [50, 95])
+        results["latency_ms"] = {"p50": round(float(p50), 3), "p95": round(float(p95), 3)}
+        results["ingest_per_s"] = None if rate is None else round(rate, 1)
+    return Outcome(results, rows)
 
 
 def _fill_lab(lab: Lab, conversations: Sequence[Conversation]) -> float:
@@ -407,12 +539,11 @@ def _score_rankings(
     plan: Plan,
     label_set: int,
     rankings: Sequence[Sequence[str]],
-    seconds: Sequence[float],
-    rate: float | None,
+    results: Mapping[str, Any],
 ) -> SystemResult:
     """Compute a pack's metrics from its rankings under one label set.
 
-    Questions without evidence do not count.
+    ``results`` has the times. Questions without evidence do not count.
     """
     judged = judge(
         rankings, [question.evidence[label_set] for question in plan.questions], depth=max(_CUTS)
@@ -432,7 +563,6 @@ def _score_rankings(
         category_name: rows for category_name, rows in rows_by_category.items() if rows.any()
     }
     clusters = [question.cluster for question in plan.questions[: plan.main]]
-    p50, p95 = np.percentile(np.array(seconds) * 1000, [50, 95])
     return SystemResult(
         pack.name,
         pack.hash,
@@ -443,8 +573,8 @@ def _score_rankings(
         },
         {category_name: int(rows.sum()) for category_name, rows in rows_by_category.items()},
         {name: cluster_interval(scores[: plan.main], clusters) for name, scores in values.items()},
-        {"p50": round(float(p50), 3), "p95": round(float(p95), 3)},
-        None if rate is None else round(rate, 1),
+        results["latency_ms"],
+        results["ingest_per_s"],
         plan.sets[label_set],
         int((main & labelled).sum()),
         tuple(tuple(ranking) for ranking in rankings),

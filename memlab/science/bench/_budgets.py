@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property, partial
 from itertools import chain, groupby
 from pathlib import Path
@@ -37,12 +37,13 @@ from memlab.kernel.journal import Journal, KeySource, copy_journal
 from memlab.kernel.policies import Pack, PolicyLike, as_packs, load_pack
 from memlab.science.batch import Workers, run_tasks
 from memlab.science.bench._answers import Contract, answer_questions
-from memlab.science.bench._questions import OwnQuestion, own_plan, own_questions
+from memlab.science.bench._questions import QUESTION_DELAY, OwnQuestion, own_plan, own_questions
 from memlab.science.bench._reader import content_stems, read_answer, score_answer
 from memlab.science.evaluation import BASELINES, cluster_interval
 from memlab.subjects.drawing import (
     CYCLE,
     GREY,
+    RESULTS_PAGE,
     OnAxes,
     add_legend,
     draw_figure,
@@ -63,9 +64,6 @@ __all__ = ["BUDGETS", "BudgetResult", "bench_budgets"]
 
 BUDGETS = (250, 500, 1000, 2000, 4000, 7000)
 """The budgets by default: from a short note to what vendors send for a question."""
-
-_DELAY = timedelta(days=1)
-"""The time from the end of a conversation to its questions, if the questions have no time."""
 
 _POOL = 100
 """The results of a recall that fill a prompt plainly: all candidates of the default pack."""
@@ -249,7 +247,7 @@ def _measure_conversation(
                 f"{source.name}/q{number}",
                 question.text,
                 source.name,
-                question.at or source.end + _DELAY,
+                question.at or source.end + QUESTION_DELAY,
                 question.category,
                 source.name,
                 frozenset(memories.ids[ref] for ref in question.evidence if ref in memories.ids),
@@ -601,15 +599,14 @@ class BudgetResult(Report):
         InputError
             If the file cannot be written.
         """
-        table = self._table()
         html = render_page(
-            Path(__file__).parent / "budgets.html",
+            RESULTS_PAGE,
             {},
+            brand="memlab bench",
             title=f"{self.dataset}: evidence within a token budget",
             caption=self._caption(),
-            figure=Markup(draw_svg(self._draw, name="curve", width=7.6, height=3.8)),
-            heads=table.heads,
-            rows=list(table.rows),
+            figures=[Markup(draw_svg(self._draw, name="curve", width=7.6, height=3.8))],
+            tables=[self._table()],
         )
         return write_page(html, path)
 

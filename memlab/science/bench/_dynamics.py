@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import cached_property, partial
 from itertools import groupby, product
 from typing import Annotated, Any
@@ -35,14 +34,12 @@ from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.policies import Pack, PolicyLike, as_packs, pack_names
 from memlab.science.batch import Workers, run_tasks
+from memlab.science.bench._questions import QUESTION_DELAY
 from memlab.science.evaluation import Estimate, cluster_interval
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab
 
 __all__ = ["DynamicsResult", "LivedAbility", "bench_dynamics"]
-
-_DELAY = timedelta(days=1)
-"""The time from the end of a conversation to its questions, if the questions have no time."""
 
 
 @dataclass(frozen=True)
@@ -314,7 +311,7 @@ def _simulate(lab: Lab, labelled: LabelledConversation) -> None:
         clock.set(max(row["at"] for row in session))
         lab.remember(session, chain=True, linking="now")
         lab.upkeep.maintain(progress=False)
-    clock.set(labelled.conversation.end + _DELAY)
+    clock.set(labelled.conversation.end + QUESTION_DELAY)
     lab.upkeep.maintain(progress=False)
 
 
@@ -330,7 +327,7 @@ def _ask_questions(
         current = [ref for ref in question.evidence if ref not in question.outdated]
         if not (question.answerable and current):
             continue
-        at = max(question.at or talk.end + _DELAY, talk.end + _DELAY)
+        at = max(question.at or talk.end + QUESTION_DELAY, talk.end + QUESTION_DELAY)
         row: dict[str, Any] = {"conversation": talk.name, "ability": str(question.category)}
         for name, lab in (("stored", stored), ("lived", lived)):
             hits = lab.recall(question.text, limit=limit, project=talk.name, at=at, log=False)

@@ -14,6 +14,7 @@ from memlab.subjects.questions.questions import LabQuestions
 
 __all__ = [
     "PUBLISHED",
+    "QUESTION_DELAY",
     "Conversation",
     "Labelled",
     "LabelledQuestion",
@@ -28,7 +29,7 @@ __all__ = [
 
 PUBLISHED = "published"
 """The name of the labels that were published with the conversations."""
-_QUESTION_DELAY = timedelta(days=1)
+QUESTION_DELAY = timedelta(days=1)
 """The time from the end of a conversation to its questions, if the questions have no time."""
 
 
@@ -138,7 +139,7 @@ def collect_questions(source: Sequence[Labelled], others: Mapping[str, Sequence[
             f"{conversation.name}/q{number}",
             question.text,
             conversation.name,
-            question.at or conversation.end + _QUESTION_DELAY,
+            question.at or conversation.end + QUESTION_DELAY,
             question.category,
             conversation.name,
             evidence,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +11,33 @@ import polars as pl
 
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.science.bench._questions import PUBLISHED
-from memlab.science.evaluation import Estimate
+from memlab.science.evaluation import Estimate, cluster_interval
 
-__all__ = ["BenchResult", "SystemResult"]
+__all__ = ["BenchResult", "SystemResult", "summarise_rows"]
+
+
+def summarise_rows(rows: pl.DataFrame, metrics: Sequence[str]) -> dict[str, Any]:
+    """Return the figures of a cell: the mean of each metric with its 95% interval, and counts.
+
+    ``rows`` has the columns ``cluster`` and ``metrics``; null is left out. The ends of an interval are None below two
+    clusters.
+    """
+    figures: dict[str, Any] = {}
+    # A sum without rounding is the same on every processor.
+    for name in metrics:
+        counted = rows.filter(pl.col(name).is_not_null())
+        interval = cluster_interval(counted[name].to_numpy(), counted["cluster"].to_list())
+        figures[name] = {
+            "value": math.fsum(counted[name]) / counted.height if counted.height else None,
+            "low": None if interval is None else interval.low,
+            "high": None if interval is None else interval.high,
+        }
+    counted = rows.filter(pl.any_horizontal(pl.col(*metrics).is_not_null()))
+    return {
+        "metrics": figures,
+        "questions": counted.height,
+        "clusters": counted["cluster"].n_unique(),
+    }
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Re-export internals of the evaluation for tests and reference implementations.
+"""Re-export internals of the evaluation for experiments, tests and reference implementations.
 
 The public interface is ``memlab.science.evaluation``.
 """
@@ -8,6 +8,7 @@ from memlab.science.evaluation._duplicates import find_repeated
 from memlab.science.evaluation._influence import level_without
 from memlab.science.evaluation._intervals import (
     FEW,
+    Adjustment,
     Estimate,
     Sample,
     adjust_all,
@@ -17,6 +18,7 @@ from memlab.science.evaluation._intervals import (
     cluster_sums,
     degrees_of_freedom,
 )
+from memlab.science.evaluation._labels import split_metric
 from memlab.science.evaluation._log import closed, horizon_micros, read_answers, read_log
 from memlab.science.evaluation._measure import (
     ARM,
@@ -78,6 +80,7 @@ __all__ = [
     "GATE_TITLES",
     "RATES",
     "WEIGHTS",
+    "Adjustment",
     "Balance",
     "Bets",
     "Compared",
@@ -128,6 +131,7 @@ __all__ = [
     "redundancy_p",
     "score_strata",
     "sequence",
+    "split_metric",
     "untested_sentence",
     "value_statistic",
 ]

@@ -6,6 +6,7 @@ Exit status: 0 done, 1 refused with a reason, 2 wrong usage.
 from memlab.ui.cli import (
     _agents,
     _evaluate,
+    _experiment,
     _hook,
     _memories,
     _policy,
@@ -18,4 +19,4 @@ from memlab.ui.cli._base import FORMER, SECTIONS, main
 __all__ = ["FORMER", "SECTIONS", "main"]
 
 # Each module adds its commands to the group when it is imported.
-_ = (_agents, _evaluate, _hook, _memories, _policy, _policy_lab, _start, _upkeep)
+_ = (_agents, _evaluate, _experiment, _hook, _memories, _policy, _policy_lab, _start, _upkeep)

@@ -170,6 +170,7 @@ SECTIONS = {
         "policy": "check, use, install, roll back, challenge, verdict ...",
         "evaluate": "estimate how each policy would have performed on a log",
         "bench": "measure retrieval quality on labelled questions",
+        "experiment": "measure policies on data once, compare, report",
     },
     "Keep": {
         "graph": "link, tag, trace, similar",

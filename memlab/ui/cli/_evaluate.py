@@ -341,12 +341,15 @@ def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]
         type=click.IntRange(1),
         help="Number of processes that measure packs. Default: this one.",
     )
+    store = click.option(
+        "--store", type=_PATH, help="Folder that keeps results, so that a pack is measured once."
+    )
     embedder = click.option(
         "--embedder",
         callback=_import_embedder,
         help="Embedder of the labs: minilm, a folder of model2vec, or MODULE:NAME of a function or object.",
     )
-    return _PACKS(limit(workers(embedder(_add_budget_options(function)))))
+    return _PACKS(limit(workers(store(embedder(_add_budget_options(function))))))
 
 
 def _import_embedder(_context: object, _option: object, value: str | None) -> Any:
@@ -477,8 +480,8 @@ def beam(folder: Path, dynamics: bool, sha256: str, as_json: bool, **options: An
     from memlab.io.ingest import check_digest, read_beam
     from memlab.science.bench import bench_dynamics
 
-    if dynamics and options["budgets"]:
-        raise click.UsageError("Give --dynamics or --budgets, not both.")
+    if dynamics and (options["budgets"] or options["store"]):
+        raise click.UsageError("Give --dynamics without --budgets and --store.")
     arguments = {"bench": bench_dynamics} if dynamics else {"unit": "message"}
     return _run_conversations(
         read_beam(folder), folder, check_digest(folder, sha256), as_json, **arguments, **options
@@ -647,6 +650,7 @@ def _run_bench(
     run: Path | None,
     model_calls: int | None,
     model_tokens: int,
+    store: Path | None,
     **options: Any,
 ) -> Report:
     """Run a benchmark and return its report."""
@@ -654,6 +658,10 @@ def _run_bench(
         "packs": packs or None,
         "progress": not as_json and sys.stderr.isatty(),
     }
+    if store is not None:
+        if budgets:
+            raise click.UsageError("--store keeps rankings: leave out --budgets.")
+        options["store"] = store
     if not budgets:
         if report or answers or model or judge or run:
             raise click.UsageError(

@@ -287,6 +287,17 @@ class Desk:
     def evaluation(self) -> memlab.science.evaluation.Evaluation:
         return memlab.evaluate(self.log, ["similarity", "recency"], missing="zero")
 
+    def experiment(self) -> memlab.Experiment:
+        """An experiment of two baselines on a conversation."""
+        return memlab.Experiment(
+            "words",
+            ["bm25", "dense"],
+            {"talk": [self.labelled]},
+            metrics="recall@5",
+            folder=self.folder / "runs",
+            embedder=EMBEDDER,
+        )
+
     def budgets(self) -> BudgetResult:
         return memlab.bench_budgets(
             [self.labelled], budgets=[60], baselines=False, embedder=EMBEDDER
@@ -911,6 +922,33 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
             "baselines": False,
             "embedder": EMBEDDER,
         },
+    ),
+    "Experiment": lambda d: (
+        memlab.Experiment,
+        {
+            "name": "words",
+            "policies": ["bm25"],
+            "data": {"talk": [d.labelled]},
+            "metrics": ["recall@5"],
+            "seeds": [0],
+            "folder": d.folder / "runs",
+            "measure": None,
+            "embedder": EMBEDDER,
+        },
+    ),
+    "Experiment.read": lambda d: (memlab.Experiment.read, {"path": d.folder / "none.toml"}),
+    "Experiment.run": lambda d: (d.experiment().run, {"progress": False}),
+    "Experiment.compare": lambda d: (
+        d.experiment().run().compare,
+        {"a": "bm25", "b": "dense", "level": 0.9, "adjust": "bh"},
+    ),
+    "Experiment.figure": lambda d: (
+        d.experiment().run().figure,
+        {"metric": "recall@5", "axes": None},
+    ),
+    "Experiment.report": lambda d: (
+        d.experiment().run().report,
+        {"path": d.folder / "experiment.html"},
     ),
     "bench_dynamics": lambda d: (
         memlab.bench_dynamics,

@@ -224,7 +224,7 @@ class Parameter(NamedTuple):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words that the parameter's annotation allows; empty if it lists none."""
+        """The words of the parameter's ``Literal`` annotation, or ``()`` for other types."""
         return next(
             (typing.get_args(kind) for kind in self.types if typing.get_origin(kind) is Literal), ()
         )

@@ -292,7 +292,7 @@ def _integer(limits: Within) -> Rule:
 
 
 def _near(value: object) -> str:
-    """Return "Did you mean ...?" with the nearest integer, or an empty string."""
+    """Return a hint "Did you mean ...?" with the nearest integer, or an empty string."""
     number = (
         int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 20 else value
     )
@@ -362,7 +362,7 @@ def _flag(value: Any) -> Any:
 
 
 def _path(value: Any) -> Any:
-    """Return a local path, or a `Misfit` if the value is a URL or no valid path."""
+    """Return a local path, or a `Misfit` if the value is a URL or not a valid path."""
     text = _text(str(value) if isinstance(value, Path) else value)
     if type(text) is Misfit:
         return Misfit("a path", text.given)
@@ -389,7 +389,7 @@ def _is_slice(value: Any) -> bool:
 
 
 def _fitting(expected: str, fits: Callable[[Any], bool]) -> Rule:
-    """Build a rule that accepts matching values without converting them."""
+    """Build a rule that accepts the values that ``fits`` admits, without conversion."""
     return Rule(
         expected, lambda value: value if fits(value) else Misfit(expected, describe_value(value))
     )

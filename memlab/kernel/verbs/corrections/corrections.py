@@ -137,7 +137,7 @@ class Corrections:
         return self._build_result(outcome, checked[2])
 
     def edit_frame(self, frame: pl.DataFrame) -> Edits:
-        """Edit the memories that a frame changes, all or none; see ``Lab.edit``."""
+        """Edit all memories that a frame changes, or none of them; see ``Lab.edit``."""
         with self._core.store.writing() as tx:
             changes = _find_changed_fields(self._core.store.state.memories(), frame)
 
@@ -165,7 +165,7 @@ class Corrections:
     def _check_edit(
         self, text: str | None, fields: Mapping[str, Any]
     ) -> tuple[Screened | None, dict[str, Any], tuple[Finding, ...]]:
-        """Check the text and fields of an edit; return them and the secrets removed."""
+        """Check the text and fields of an edit; return both, and the removed secrets."""
         checked = validate_columns(
             {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}},
             now=self._core.store.clock(),

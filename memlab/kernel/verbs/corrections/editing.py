@@ -124,7 +124,7 @@ def read_field(state: State, row: int, name: str) -> Any:
 
 
 def supersede(old: int, new: int, now: int) -> Change:
-    """Return the change by which the memory ``new`` supersedes ``old`` (ids)."""
+    """Return the change by which memory id ``new`` supersedes memory id ``old``."""
     return Change(
         edges=build_edges([new], [old], "supersedes", 1.0),
         set=[build_values([old], status="superseded", superseded_by=float(new), changed=now)],
@@ -334,7 +334,7 @@ def undo_deprecation(state: State, events: Iterable[Event], rows: Sequence[int])
 
 
 def _values_for(parts: Iterable[Mapping[str, Any]], id: int) -> dict[str, Any]:
-    """Return the values that an event's column lists give one memory, by field."""
+    """Return one memory's values from an event's column lists, by field."""
     result: dict[str, Any] = {}
     for part in parts:
         if id in part["ids"]:
@@ -352,7 +352,7 @@ def _is_number(name: str) -> bool:
 
 
 def find_previous_statuses(events: Iterable[Event], rows: Sequence[int]) -> dict[int, str]:
-    """Return the status of each memory before its current one, from its events.
+    """Return the previous status of each memory, from the memory's events.
 
     Restoring goes back step by step, but never to "retracted", which the next upkeep would remove.
     Memories without events were active.
@@ -409,7 +409,7 @@ def _append_statuses(
 
 
 def due_for_purge(state: State, pack: Pack, now: Micros) -> pl.DataFrame:
-    """Return the memories deleted at least ``grace-days`` ago: id, deleted, due."""
+    """Return a frame of the memories that were deleted at least ``grace-days`` ago."""
     rows = np.flatnonzero(state.names["status"].is_in(["deleted"]))
     since = state.numbers["changed"].values[rows]
     # Memories that were imported as deleted have no time of change, so their creation counts.

@@ -399,7 +399,7 @@ class Editor:
 
     @property
     def state(self) -> State:
-        """The state including the events of this transaction."""
+        """The state, including the events of this transaction."""
         return self._store.state
 
     def write(self, kind: str, body: dict[str, Any]) -> None:
@@ -454,13 +454,13 @@ def _drop_chain(state: State, edges: Change, row: int, complete: Mapping[str, An
 
 
 def _note_removed_edges(change: Change) -> list[str]:
-    """Return a note with the number of removed edges, or no note if there are none."""
+    """Return a note with the number of removed edges, or no note if no edge was removed."""
     count = len(change.unlink)
     return [f"{count} edge{'s' * (count > 1)} of the old text removed."] if count else []
 
 
 def _note_superseded(state: State, row: int) -> list[str]:
-    """Return a note on memories that the old text superseded, if any: they stay superseded."""
+    """Return a note that memories superseded by the old text stay superseded, if any."""
     by = state.numbers["superseded_by"].values
     older = [int(row_number) + 1 for row_number in (by == row + 1).nonzero()[0]]
     older = [
@@ -477,7 +477,7 @@ def _note_superseded(state: State, row: int) -> list[str]:
 
 
 def _report_fields(derived: Rederived, edited_fields: Iterable[str]) -> dict[str, list[str]]:
-    """Return the report of an edit as event fields: names of fields without values.
+    """Return the report of an edit as event fields, with field names but no values.
 
     ``given`` are the fields that the edit itself set.
     """
@@ -501,7 +501,7 @@ _DERIVED = RELATIONS.index("derived-from")
 
 
 def _change_edges(state: State, journal: Journal | JournalView, row: int, id: int) -> Change:
-    """Return the change of edges when the memory ``id`` replaces the memory in ``row``.
+    """Return the changes to edges when memory ``id`` replaces the memory in ``row``.
 
     Edges that were stated (a chain of turns, a link by hand, a verifier's relation) or strengthened
     by use are inherited. Edges that linking derived from the old text are removed.

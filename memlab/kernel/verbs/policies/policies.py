@@ -985,7 +985,7 @@ class LabPolicies(Displayed):
             return self._store.versions.versions(slot)[-1]
 
     def _write(self, make: Callable[[VersionLog], list[_Change]], reason: str) -> None:
-        """Write the events that ``make`` builds from the current versions, all or none."""
+        """Write all events that ``make`` builds from the current versions, or none of them."""
         refuse(reason, "reason")
         with self._store.writing() as tx:
             now = self._store.clock()

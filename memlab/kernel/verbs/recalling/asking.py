@@ -428,7 +428,7 @@ class Questions:
         return decision
 
     def _compute_changes(self, slate: Slate, viewer: str | None) -> dict[str, Any]:
-        """Return how a recall changes memories and edges under the active pack."""
+        """Return the changes to memories and edges that a recall causes under the active pack."""
         store, pack = self._store, self._store.versions.pack
         if not pack.number("coactivation-gain") and not changed_fields(
             pack.policies["reinforce"], _RECALLED

@@ -153,7 +153,7 @@ class Rows:
             self.columns["summary"] = summaries
 
     def check_bytes(self, pack: Pack) -> None:
-        """Refuse memories by agents that are longer than the setting ``write-bytes``."""
+        """Refuse agents' memories that are longer than the setting ``write-bytes``."""
         maximum = int(pack.settings["write-bytes"])
         for row in self._written_by_agents() if maximum else ():
             size = len(self.texts[row].encode())
@@ -165,7 +165,7 @@ class Rows:
                 )
 
     def check_sessions(self, state: State, pack: Pack) -> None:
-        """Refuse more memories by agents in a session than ``session-writes`` allows.
+        """Refuse more agents' memories in a session than the setting ``session-writes`` allows.
 
         New and stored memories of the session are counted. Memories without a session are not
         limited.
@@ -217,13 +217,13 @@ class Describer(Protocol):
 
 
 def get_describer() -> Describer:
-    """Return the describer that the last declared hook "describe-text" makes."""
+    """Return the describer, built by the last declared hook "describe-text"."""
     describer: Describer = list_hooks("describe-text")[-1]()
     return describer
 
 
 def check_files(pack: Pack, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Raise PrivacyError for a file that its project ignores, if the pack says so."""
+    """Raise PrivacyError for a file that its project ignores, if the pack enables this check."""
     if not pack.settings["ignored-files"]:
         return
     for row, paths in enumerate(columns.get("files", ())):

@@ -1,0 +1,5 @@
+"""Experiments as objects: packs on data, stored by the hash of all that went in, and compared."""
+
+from memlab.science.experiments._experiment import Comparison, Experiment
+
+__all__ = ["Comparison", "Experiment"]

@@ -1,0 +1,511 @@
+"""Experiments: measured once, stored, resumed after a kill or on another machine, and compared."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import memlab
+from memlab import Experiment
+from memlab.errors import DatasetError, InputError, LabError, PolicyError, UnknownName
+from memlab.io.ingest import read_locomo
+from memlab.kernel.policies import Pack
+from memlab.science.cells import read_cells
+
+TALK = memlab.examples.CONVERSATION
+
+
+def count_calls(log: str, pack: Pack, data: Any, seed: int) -> pl.DataFrame:
+    """Return invented figures of a pack, and count the call in a file."""
+    with Path(log).open("a") as file:
+        file.write(f"{pack.name} {json.dumps(data)} {seed}\n")
+    draws = np.random.default_rng([seed, len(pack.name), int(data["noise"])])
+    return pl.DataFrame(
+        {
+            "cluster": ["a", "a", "b", "c"],
+            "question": ["1", "2", "3", "4"],
+            "gain": draws.normal(size=4) + len(pack.name),
+            "cost": [1.0, 2.0, None, float("nan")],
+        }
+    )
+
+
+def draw_seed(pack: Pack, data: Any, seed: int) -> dict[str, float]:
+    """Return one figure for a seed."""
+    return {"gain": float(np.random.default_rng([seed, len(pack.name)]).normal())}
+
+
+@pytest.fixture
+def calls(tmp_path: Path) -> Any:
+    """Return a function that returns the calls since its last call."""
+    log = tmp_path / "calls"
+    log.touch()
+
+    def read() -> list[str]:
+        lines = log.read_text().splitlines()
+        log.write_text("")
+        return lines
+
+    read.path = str(log)  # type: ignore[attr-defined]
+    return read
+
+
+@pytest.fixture
+def build(tmp_path: Path, calls: Any) -> Any:
+    """Return a function that builds an experiment of three packs, two data sets and two seeds."""
+
+    def build_experiment(**changes: Any) -> Experiment:
+        options: dict[str, Any] = {
+            "policies": ["memlab", "bm25", "dense"],
+            "data": {"easy": {"noise": 1}, "hard": {"noise": 2}},
+            "metrics": ["gain", "cost"],
+            "seeds": [1, 2],
+            "folder": tmp_path / "runs",
+            "measure": partial(count_calls, calls.path),
+        }
+        return Experiment("mine", **options | changes)
+
+    return build_experiment
+
+
+def test_a_second_run_measures_nothing(build: Any, calls: Any) -> None:
+    first = build().run()
+    assert len(calls()) == 12
+    second = build().run()
+    assert calls() == []
+    assert first.results.equals(second.results)
+    assert second.missing == 0
+    assert (first.folder / "experiment.json").is_file()
+
+
+def test_a_changed_pack_measures_its_own_cells_alone(build: Any, calls: Any) -> None:
+    build().run()
+    calls()
+    changed = "(pack dense :inherits memlab) (setting pool 30)"
+    build(policies=["memlab", "bm25", changed]).run()
+    assert sorted(calls()) == sorted(
+        f'dense {{"noise": {noise}}} {seed}' for noise in (1, 2) for seed in (1, 2)
+    )
+    build().run()
+    build(policies={"renamed": "bm25"}).run()
+    assert calls() == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"metrics": ["gain"]}, {"seeds": [3]}, {"measure": draw_seed, "metrics": "gain"}],
+)
+def test_whatever_decides_the_result_is_part_of_the_hash(
+    build: Any, calls: Any, change: dict[str, Any]
+) -> None:
+    before = {cell.hash for cell in read_cells(build().run().folder)}
+    after = {cell.hash for cell in read_cells(build(**change).run().folder)}
+    assert len(after - before) == 6 * len(build(**change).seeds)
+
+
+def test_a_cell_says_what_went_in(build: Any) -> None:
+    experiment = build().run()
+    for cell in read_cells(experiment.folder.parent):
+        pack = experiment.packs[cell.about["pack"]["name"]]
+        assert cell.inputs["pack"] == cell.about["pack"]["hash"] == pack.hash
+        assert cell.about["pack"]["text"] == pack.sources[0]
+        assert cell.inputs["data"] == cell.about["data"]["sha256"]
+        assert cell.inputs["metrics"] == ["gain", "cost"]
+        assert cell.inputs["versions"]["memlab"] == memlab.__version__
+        assert cell.rows.columns == ["cluster", "question", "gain", "cost"]
+        assert cell.results["metrics"]["cost"]["value"] == 1.5
+
+
+def test_results_are_the_figures_of_the_benchmark(tmp_path: Path) -> None:
+    experiment = Experiment("words", ["memlab", "bm25"], TALK, folder=tmp_path).run()
+    bench = memlab.bench_conversations(read_locomo(TALK), packs="memlab").systems
+    expected = {system.name: system.metrics for system in bench}
+    assert experiment.results.height == 4
+    for row in experiment.results.iter_rows(named=True):
+        assert row["value"] == pytest.approx(expected[row["policy"]][row["metric"]], abs=1e-15)
+        assert row["questions"] == 36
+        assert (row["low"], row["clusters"]) == (None, 1)
+
+
+def test_moved_and_renamed_it_measures_nothing(tmp_path: Path, calls: Any) -> None:
+    first = Experiment("words", {"a": "bm25"}, TALK, folder=tmp_path / "here").run()
+    shutil.copytree(tmp_path / "here", tmp_path / "there")
+    copy = shutil.copy(TALK, tmp_path / "copy.json")
+    data = {TALK.stem: copy}
+    moved = Experiment("words", {"b": "bm25"}, data, folder=tmp_path / "there")
+    assert moved.missing == 0
+    assert moved.results["value"].equals(first.results["value"])
+    assert moved.run().rows.drop("policy").equals(first.rows.drop("policy"))
+    written = "".join(path.read_text() for path in (tmp_path / "there").rglob("*.json"))
+    assert str(tmp_path) not in written
+
+
+def test_data_that_changed_under_their_name_are_refused(build: Any, calls: Any) -> None:
+    build().run()
+    calls()
+    with pytest.raises(DatasetError, match=r'"hard" of the experiment mine changed.*another name'):
+        build(data={"easy": {"noise": 1}, "hard": {"noise": 3}}).run()
+    assert calls() == []
+    build(data={"hard-2": {"noise": 3}}).run()
+    assert len(calls()) == 6
+    with pytest.raises(DatasetError, match="changed"):
+        build(data={"hard": {"noise": 3}}).run()
+
+
+def test_a_changed_file_is_refused(tmp_path: Path) -> None:
+    copy = Path(shutil.copy(TALK, tmp_path / "talk.json"))
+    experiment = Experiment("words", "bm25", copy, folder=tmp_path / "runs").run()
+    copy.write_text(copy.read_text().replace("Oslo", "Rome") + "\n")
+    with pytest.raises(DatasetError, match=r"sha256 was .* Restore them"):
+        experiment.run()
+    assert experiment.results.height == 2
+
+
+def test_seeds_have_a_row_each_and_one_over_all(build: Any) -> None:
+    experiment = build().run()
+    results = experiment.results.filter(policy="bm25", data="easy", metric="gain")
+    assert results["seed"].to_list() == [1, 2, None]
+    rows = experiment.rows.filter(policy="bm25", data="easy")
+    assert results["value"][2] == pytest.approx(rows["gain"].mean())
+    assert results["clusters"].to_list() == [3, 3, 3]
+
+
+def test_a_comparison_is_a_paired_t_test_over_clusters(build: Any) -> None:
+    experiment = build().run()
+    frame = experiment.compare("memlab", "bm25").frame
+    assert frame["data"].to_list() == ["easy", "hard", None] * 2
+    rows = experiment.rows
+    for name in ("easy", "hard"):
+        means = (
+            rows.filter(data=name)
+            .pivot(
+                "policy", index=["cluster", "question"], values="gain", aggregate_function="mean"
+            )
+            .with_columns(difference=pl.col("memlab") - pl.col("bm25"))
+        )
+        by_cluster = means.group_by("cluster").agg(pl.mean("difference"))["difference"].to_numpy()
+        expected = stats.ttest_1samp(by_cluster, 0)
+        row = frame.row(
+            by_predicate=(pl.col("metric") == "gain") & (pl.col("data") == name), named=True
+        )
+        low, high = expected.confidence_interval(0.95)
+        assert row["p"] == pytest.approx(expected.pvalue)
+        assert (row["low"], row["high"]) == pytest.approx((low, high))
+        assert row["difference"] == pytest.approx(means["difference"].mean())
+        assert (row["questions"], row["clusters"]) == (4, 3)
+    everything = frame.row(2, named=True)
+    assert (everything["questions"], everything["clusters"]) == (8, 6)
+    opposite = experiment.compare("bm25", "memlab").frame
+    assert opposite["difference"].to_list() == pytest.approx((-frame["difference"]).to_list())
+    for adjust in ("bonferroni", "bh"):
+        adjusted = experiment.compare("memlab", "bm25", adjust=adjust).frame
+        assert (adjusted["p"] >= frame["p"]).all()
+        assert (adjusted["low"] <= frame["low"]).all()
+
+
+def test_without_clusters_seeds_are_independent(build: Any) -> None:
+    experiment = build(measure=draw_seed, metrics="gain", seeds=range(8), data={"one": None}).run()
+    rows = experiment.rows.pivot("policy", index="seed", values="gain")
+    expected = stats.ttest_rel(rows["memlab"], rows["dense"])
+    (row,) = experiment.compare("memlab", "dense").frame.iter_rows(named=True)
+    assert row["p"] == pytest.approx(expected.pvalue)
+    assert row["clusters"] == 8
+
+
+def test_a_full_disk_leaves_complete_cells_and_a_later_run_finishes(
+    build: Any, calls: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, written = Path.write_bytes, 0
+
+    def fail_later(path: Path, data: bytes) -> int:
+        nonlocal written
+        written += 1
+        if written == 8:
+            write(path, data[: len(data) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", fail_later)
+    with pytest.raises(LabError, match="the disk is full"):
+        build().run()
+    monkeypatch.undo()
+    assert build().missing == 9
+    assert len(calls()) == 4
+    assert build().run().missing == 0
+    assert len(calls()) == 9
+
+
+KILLED = """
+import sys, time
+sys.path.insert(0, {folder!r})
+from study import experiment
+print("ready", flush=True)
+experiment.run()
+"""
+
+STUDY = """
+import time
+import numpy as np
+import polars as pl
+import memlab
+
+def measure(pack, data, seed):
+    time.sleep(0.02)
+    draws = np.random.default_rng([seed, len(pack.name), data])
+    return pl.DataFrame({"question": list("abcdefgh"), "gain": draws.normal(size=8)})
+
+experiment = memlab.Experiment(
+    "killed", ["memlab", "bm25", "dense"], {"one": 1, "two": 2}, metrics="gain", seeds=range(4), folder="runs",
+    measure=measure,
+)
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_ten_points_it_resumes_to_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "study.py").write_text(STUDY)
+
+    def start(name: str) -> subprocess.Popen[str]:
+        script = KILLED.format(folder=str(tmp_path / name))
+        return subprocess.Popen(
+            [sys.executable, "-c", script], cwd=tmp_path / name, stdout=subprocess.PIPE, text=True
+        )
+
+    def read_bytes(name: str) -> dict[str, bytes]:
+        folder = tmp_path / name / "runs"
+        return {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
+
+    with start("whole") as process:
+        assert process.wait() == 0
+    cells = {name for name in read_bytes("whole") if name.endswith("cell.json")}
+    assert len(cells) == 24
+    delays = np.random.default_rng(0).uniform(0, 0.1, size=10)
+    counts = []
+    for delay in delays:
+        with start("killed") as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(delay)
+            process.send_signal(signal.SIGKILL)
+        # What a kill leaves is readable at any time.
+        counts.append(sum(1 for _ in read_cells(tmp_path / "killed")))
+    assert counts == sorted(counts)
+    assert counts[0] < 24
+    with start("killed") as process:
+        assert process.wait() == 0
+    assert read_bytes("killed") == read_bytes("whole")
+
+
+@pytest.mark.long
+def test_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
+    policies = ["bm25", "dense"]
+    folders = [tmp_path / name for name in ("here", "there")]
+    Experiment("words", policies, TALK, folder=folders[0]).run()
+    Experiment("words", policies, TALK, folder=folders[1]).run(executor=2)
+    contents = [
+        {
+            path.relative_to(folder): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
+        for folder in folders
+    ]
+    assert contents[0] == contents[1]
+
+
+def test_a_lab_is_measured_by_its_questions(tmp_path: Path) -> None:
+    with memlab.open(tmp_path / "agent.memlab") as lab:
+        lab.remember(["The spare key hangs in the boiler room.", "Rent is due on the third."])
+        with pytest.raises(DatasetError, match="has no questions"):
+            Experiment("own", "memlab", {"agent": lab}, folder=tmp_path / "runs").run()
+    shutil.rmtree(tmp_path / "runs")
+    with memlab.open(tmp_path / "agent.memlab") as lab:
+        lab.questions.add(
+            pl.DataFrame({"query": ["Where is the key?", "When is rent due?"], "wants": [[1], [2]]})
+        )
+        recalls = lab.log.height
+    by_path = Experiment(
+        "own", ["memlab", "bm25"], tmp_path / "agent.memlab", folder=tmp_path / "runs"
+    )
+    assert by_path.run().results["value"].to_list()[:2] == [1.0, 1.0]
+    with memlab.open(tmp_path / "agent.memlab") as lab:
+        assert lab.log.height == recalls
+        opened = Experiment("own", ["memlab", "bm25"], {"agent": lab}, folder=tmp_path / "runs")
+        assert opened.missing == 0
+        lab.remember("The deploy day is Friday.")
+        with pytest.raises(DatasetError, match="changed"):
+            opened.run()
+
+
+def test_reports_have_the_results_and_no_markup_of_names(build: Any, tmp_path: Path) -> None:
+    experiment = build(data={"<b>easy & hard_</b>": {"noise": 1}})
+    with pytest.raises(InputError, match="no result yet"):
+        experiment.report(tmp_path / "early.html")
+    experiment.run()
+    page = experiment.report(tmp_path / "page.html").read_text()
+    assert "<b>easy" not in page
+    assert "&lt;b&gt;easy" in page
+    assert "bm25 minus memlab" in page
+    latex = experiment.report(tmp_path / "table.tex").read_text()
+    assert r"easy \& hard\_" in latex
+    assert experiment.packs["bm25"].hash[:12] in latex
+    csv = pl.read_csv(experiment.report(tmp_path / "rows.csv"))
+    assert csv["value"].to_list() == experiment.results["value"].to_list()
+    with pytest.raises(InputError, match=r"\.html, \.tex or \.csv"):
+        experiment.report(tmp_path / "page.pdf")
+    assert experiment.figure("gain").axes
+    with pytest.raises(UnknownName):
+        experiment.figure("recall@10")
+
+
+def test_an_experiment_file_is_read_and_never_executed(tmp_path: Path) -> None:
+    (tmp_path / "mine.hy").write_text("(pack mine :inherits memlab) (setting pool 50)")
+    shutil.copy(TALK, tmp_path / "talk.json")
+    path = tmp_path / "words.toml"
+    path.write_text(
+        'policies = ["bm25", "mine.hy"]\ndata = {talk = "talk.json"}\nmetrics = ["recall@5"]\nfolder = "out"\n'
+    )
+    experiment = Experiment.read(path)
+    assert (experiment.name, list(experiment.packs)) == ("words", ["bm25", "mine"])
+    assert experiment.run().folder == tmp_path / "out" / "words"
+    assert experiment.results.height == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("policies = [", "is not TOML"),
+        ('policies = ["bm25"]', "has no data"),
+        ('data = ["talk.json"]', "has no policies"),
+        ('policies = ["bm25"]\ndata = ["a.json"]\nmetric = "x"', 'unknown key "metric"'),
+        ('policies = ["bm25"]\ndata = ["a.json"]\nmeasure = "os:system"', 'unknown key "measure"'),
+        ('policies = ["bm26"]\ndata = ["a.json"]', "bm26"),
+        ('policies = ["bm25"]\ndata = 7', "data are paths"),
+        ('policies = ["bm25"]\ndata = ["a.json"]\nmetrics = ["speed@3"]', "speed@3"),
+        ('policies = ["bm25"]\ndata = ["a.json"]\nseeds = ["x"]', "seeds"),
+        ('policies = 3\ndata = ["a.json"]', "A policy is a text"),
+        ('name = "../up"\npolicies = ["bm25"]\ndata = ["a.json"]', "cannot be the name"),
+    ],
+)
+def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises((InputError, PolicyError), match=message):
+        Experiment.read(path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"policies": []}, "needs policies"),
+        ({"policies": ["bm25", "bm25"]}, "Two policies"),
+        ({"data": {}}, "needs data"),
+        ({"data": ["a/talk.json", "b/talk.json"]}, "same name"),
+        ({"data": [1, 2]}, "data are paths"),
+        ({"metrics": []}, "at least one metric"),
+        ({"seeds": []}, "one seed"),
+        ({"seeds": [1, 2], "measure": None, "metrics": "recall@5"}, "draws nothing"),
+        ({"measure": 3}, "measure is a function"),
+        ({"measure": len}, "measure is a function"),
+        ({"measure": partial(draw_seed, object())}, "measure is a function"),
+    ],
+)
+def test_bad_arguments_are_refused(build: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        build(**options)
+
+
+def return_value(value: Any, pack: Pack, data: Any, seed: int) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("7", "measure returned"),
+        ("[]", "measure returned"),
+        ('{"other": 1}', "no column gain"),
+        ('{"gain": "high"}', "not a number"),
+        ('{"gain": Infinity}', "infinite"),
+    ],
+)
+def test_what_measure_returns_is_checked(build: Any, value: str, message: str) -> None:
+    experiment = build(measure=partial(return_value, value), metrics="gain")
+    with pytest.raises(InputError, match=message):
+        experiment.run()
+    assert experiment.missing == 12
+
+
+def test_objects_that_have_no_stable_content_are_no_data(build: Any) -> None:
+    with pytest.raises(InputError, match="a path, a lab, a log"):
+        build(data={"object": object()}).run()
+    frame = pl.DataFrame({"a": [1]})
+    for value in (
+        frame,
+        memlab.Slates.from_wide(
+            pl.read_parquet(memlab.examples.LOG),
+            decision="query_id",
+            item="memory_id",
+            shown="rank",
+            reward="clicked",
+            propensity="p",
+            limit=3,
+        ),
+    ):
+        experiment = build(data={"value": value}, measure=draw_seed, metrics="gain")
+        experiment.run()
+        assert build(data={"value": value}, measure=draw_seed, metrics="gain").missing == 0
+        shutil.rmtree(experiment.folder)
+
+
+def test_missing_cells_are_told(build: Any) -> None:
+    build(seeds=[1]).run()
+    experiment = build()
+    assert experiment.missing == 6
+    assert "6 cells without a result" in repr(experiment)
+    with pytest.raises(InputError, match="have no result"):
+        experiment.compare("memlab", "bm25")
+    with pytest.raises(UnknownName):
+        experiment.compare("memlab", "bm26")
+    assert "minus" not in experiment.report(experiment.folder / "part.html").read_text()
+
+
+def test_a_damaged_declaration_is_refused(build: Any) -> None:
+    experiment = build().run()
+    (experiment.folder / "experiment.json").write_text('{"data": 3}')
+    with pytest.raises(DatasetError, match="Delete this file"):
+        build().run()
+
+
+def test_a_benchmark_keeps_the_result_of_each_pack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversations = read_locomo(TALK)
+    first = memlab.bench_conversations(conversations, packs="memlab", store=tmp_path / "b")
+    # Without recalls, only stored results can be returned.
+    monkeypatch.setattr("memlab.science.bench._bench._recall_questions", None)
+    again = memlab.bench_conversations(conversations, packs="memlab", store=tmp_path / "b")
+    assert again.to_dict() == first.to_dict()
+    assert again.systems == first.systems
+    with pytest.raises(TypeError):
+        memlab.bench_conversations(conversations, packs="actr", store=tmp_path / "b")
