@@ -246,7 +246,7 @@ class TestSchedule:
         "every", [4, 0.5, timedelta(0), timedelta(days=-1), timedelta(days=366), "4h", True]
     )
     def test_another_kind_of_time_is_refused(self, lab, every):
-        with pytest.raises(InputError, match="every (is|must be) a timedelta"):
+        with pytest.raises(InputError, match=r"every (is|must be) a timedelta"):
             lab.upkeep.schedule(every=every)
 
     def test_upkeep_does_not_delay_another_writer(self, lab):

@@ -159,7 +159,7 @@ class AboutForm(_Form):
         str | None,
         Field(
             max_length=1_000,
-            description='A subject, or "user" for the user. Default: list all subjects.',
+            description='Subject, or "user" for the user. Default: list all subjects.',
         ),
     ] = None
     project: Annotated[str | None, _recall("project")]

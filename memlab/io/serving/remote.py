@@ -434,7 +434,7 @@ class RemoteLab:
         Parameters
         ----------
         subject
-            A subject, or "user" for the user. Default: list all subjects.
+            Subject, or "user" for the user. Default: list all subjects.
         **options
             Other arguments of the tool ``about``: ``project``.
 

@@ -549,11 +549,12 @@ def verdict(
     UnknownName
         If there is no challenger of this name.
 
-    Notes ----- The k-th comparison of a lab has 6 / (pi k)^2 of the error 1 - ``level``: a share of
-    .61 for the first, .15 for the second and .07 for the third. The share is fixed when the
-    comparison begins, so another challenge never changes a verdict. A change of the challenger or
-    of the live pack begins a new comparison. The old comparison continues if both packs are changed
-    back.
+    Notes
+    -----
+    The k-th comparison of a lab has the share 6 / (pi k)^2 of the error 1 - ``level``: .61 for the
+    first, .15 for the second and .07 for the third. The share is fixed when the comparison begins,
+    so another challenge never changes a verdict. A change of the challenger or of the live pack
+    begins a new comparison. The old comparison continues if both packs are changed back.
 
     A verdict must also hold without any one session that the log names, or any one block, at the
     level 1 - 4 (1 - ``level``). So one session with hostile feedback can prevent a verdict, but it
