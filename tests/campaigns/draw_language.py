@@ -65,12 +65,16 @@ def list_sentences() -> Iterator[str]:
     for pattern in PAGES:
         for page in sorted(ROOT.glob(pattern)):
             prose = re.sub(
-                r"^```.*?^```$|^\|[^\n]*$|^#[^\n]*$|^:::[^\n]*$",
+                r"^```.*?^```$|<!--.*?-->|^ *\|[^\n]*$|^#[^\n]*$|^:::[^\n]*$|^ +options:[^\n]*$|^!\["
+                r"|\]\([^)\n]*\.(?:png|svg|gif)\)",
                 "",
-                page.read_text(encoding="utf-8"),
+                page.read_text(encoding="utf-8").partition("\n## References\n")[0],
                 flags=re.M | re.S,
             )
-            for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`*\[])|\n\n", prose):
+            # The items of a list are sentences too, without their marker.
+            for sentence in re.split(
+                r"(?<=[.!?])\s+(?=[A-Z`*\[])|\n\n|^ *(?:- |\d\. )", prose, flags=re.M
+            ):
                 text = " ".join(sentence.split())
                 if len(text.split()) > 4:
                     yield f"{page.name}: {text}"

@@ -24,71 +24,82 @@ SHOWN_CHARACTERS = 700
 
 INTRODUCTION = """# The policy language
 
-Every form, helper, slot, feature and setting, with examples. [The guide](../policy-language.md)
-explains how policies work. This page is generated: `python tests/language/reference_page.py`
-writes it from the declarations and from `tests/language/examples.hy`. All examples run in the
-tests, on a row, on columns and on arrays. The first comment of a block gives the features; the
-value of each form is behind `; =>`."""
+This page lists every form, helper, slot, feature and setting, with examples. [The
+guide](../policy-language.md) explains how policies work. The page is generated: `python
+tests/language/reference_page.py` writes it from the declarations and from
+`tests/language/examples.hy`. All examples run in the tests, on a row, on columns and on arrays. The
+first comment of a block gives the values of the features. The comment `; =>` after a form gives its
+value."""
 
 # Forms by section, with the rules that no single form states.
 SECTIONS: Mapping[str, tuple[str, str]] = {
     "Definitions": (
         "fn defn defpolicy param",
-        """A helper is inlined where it is called. It sees only its arguments, and may call other helpers but
-not itself. A helper of a pack hides one of the library. The bounds of a parameter are inclusive
-and optional. The current value is part of the policy's hash.""",
+        """A helper is inlined where it is called. A helper can use only its arguments, and may call other
+helpers but not itself. A helper of a pack hides a helper of the library with the same name. The
+bounds of a parameter are inclusive and optional. The current value of a parameter is part of the
+policy's hash.""",
     ),
     "Inheritance": (
         "inherited inherit",
-        """In a text that is installed in a lab, or given to `evaluate` and `tune` with a log of the lab, `(inherited)` is
-the policy of the active pack as its text has it, without policies that were installed since. In the file of a pack it
-is the policy of the pack that `:inherits` names. memlab adds the form `inherit` when it stores a version, so the version
-is complete. The two texts share features and parameters, but neither sees names or helpers of the other.""",
+        """In a text that is installed in a lab, or passed to `evaluate` or `tune` with a log of the lab,
+`(inherited)` is the policy in the text of the active pack. Policies that were installed later are
+ignored. In the file of a pack, `(inherited)` is the policy of the pack that `:inherits` names.
+memlab adds the form `inherit` when it stores a version, so that the version is complete. The two
+texts share features and parameters, but neither text can use names or helpers of the other text.""",
     ),
     "Numbers": ("+ - * / min max clamp abs sign floor ceil sqrt pow exp log log1p tanh", ""),
     "Tests": (
         "< <= > >= = != and or not null?",
-        """A comparison of several values is a chain. `and`, `or` and `not` accept booleans only, so `(if x
-...)` on a number is an error.""",
+        """A comparison of several values is a chain, as in `(< 0 x 1)`. Tests and the arguments of `and`, `or`
+and `not` must be booleans, so `(if x ...)` with a number is an error.""",
     ),
     "Choice": (
         "if when unless cond case do in not-in one-of if-null",
-        """All branches have one type. `cond` and `case` end with `else` (or `True`), so a policy always has
-a value. `case`, `in`, `not-in` and `one-of` compare a string or a number with literals.""",
+        """All branches of a choice have the same type. `cond` and `case` end with `else` (or `True`), so a
+policy always has a value. `case`, `in`, `not-in` and `one-of` compare a string or a number with
+literals.""",
     ),
     "Macros": (
         "defmacro -> ->>",
-        """A macro is expanded once, before checking and hashing, so the hash is that of the expanded text: comments
-and the names of macros do not count. A template inserts a parameter by `~name`, and the forms after `#*` by `~@name`.
-It computes nothing and must use each parameter. A name that a template binds is invisible to the forms of the call, and
-a template that uses a name which the caller has bound is refused: pass features as arguments. The order of macros,
-helpers and policies in a file is free. A macro or helper of a text hides one of the language. An error within an
-expansion points at the call. Constants of a template are tuned if the template says `(param ...)`.""",
+        """A macro is expanded once, before the text is checked and hashed. The hash is computed from the
+expanded text, so comments and the names of macros have no effect. A template inserts a parameter by
+`~name`, and the forms after `#*` by `~@name`. A template computes nothing and must use each
+parameter. A name that a template binds is invisible to the forms of the call. A template that uses
+a name which the caller has bound is refused, so pass features as arguments. Macros, helpers and
+policies may stand in any order in a file. A macro or helper of a text hides a macro or helper of
+the language. The message of an error within an expansion gives the position of the call. Constants
+of a template can be tuned if the template writes them as `(param ...)`.""",
     ),
-    "Binding": ("let quote", "A bound value is computed once, however often the body uses it."),
-    "Units": ("days weeks hours minutes", "Durations are numbers of days."),
+    "Binding": (
+        "let quote",
+        "A bound value is computed only once, even if the body uses it several times.",
+    ),
+    "Units": ("days weeks hours minutes", "Durations are numbers, in days."),
     "Slate aggregates": (
         "slate-min slate-max slate-mean slate-rank min-max",
-        """The slots whose entry below says so aggregate over the slate, that is, over all eligible
-candidates of one recall. One kernel computes aggregates for all back ends in the order of memory
-ids, so the order of rows has no effect. `min-max` is 0 where all values are equal.""",
+        """The policies of some slots can aggregate over the slate, which is the set of all eligible candidates
+of a recall. The table of each slot says whether they can. All back ends compute aggregates by the
+same code, in the order of memory ids, so the order of rows has no effect. `min-max` is 0 if all
+values are equal.""",
     ),
     "Sets": (
         "has has-any has-all overlap jaccard size",
-        """A set has no value of its own; six forms reduce it to a boolean or a number before the policy
-runs.""",
+        """A policy cannot use a set directly. Six forms reduce a set to a boolean or a number before the
+policy runs.""",
     ),
     "Thompson sampling": (
         "beta-sample",
-        """`beta-sample` is allowed in the slot `explore`. The engine draws one candidate by the weights, so this draw
-is the same as a draw from each distribution of which the largest wins. The chance is integrated numerically, with
-an error below 0.0001 for 100 candidates; the probability in the log is the one of the draw. It is null if a parameter
-is null or not positive.""",
+        """`beta-sample` is allowed in the slot `explore`. It is the probability that the draw from this
+distribution is the largest of all candidates' draws. A recall draws one candidate with these
+probabilities as weights, which is Thompson sampling. The probability is integrated numerically,
+with an error below 0.0001 for 100 candidates, and the log contains the probability that was used
+for the draw. `beta-sample` is null if a parameter is null or not positive.""",
     ),
     "Records": (
         "update",
         """The slot `reinforce` returns a record. All expressions read the values from before the update. A
-field that a branch omits keeps its value, and `(update)` changes nothing.""",
+field that a branch omits keeps its value, and `(update)` changes no field.""",
     ),
 }
 
@@ -104,9 +115,10 @@ NULLS = """| where | null | NaN |
 | `if-null` | the next value | stays NaN |
 | slate aggregates | skipped; null stays null in `slate-rank` and `min-max` | skipped; stays NaN |"""
 
-RESOLVED = """The slot `resolve` decides about pairs that `link` calls `duplicate`, `updates` or `contradicts`.
-Above the setting `conflict-closeness` it also decides about similar and related pairs if one
-denies the other. The memory that is valid later counts as the new one."""
+RESOLVED = """The slot `resolve` decides about pairs that `link` calls `duplicate`, `updates` or `contradicts`. If
+the closeness of a pair exceeds the setting `conflict-closeness`, the slot also decides about
+similar and related pairs in which one memory denies the other. The memory that becomes valid later
+counts as the new memory."""
 
 OUTCOMES = {
     "keep-both": "Both stay, joined by the edge of `link`. The same happens below the certainty"
@@ -119,15 +131,16 @@ OUTCOMES = {
     " one new memory with the content of both, which supersedes the old one.",
 }
 
-LATER = """With `linking` "later", a memory is stored before it is compared. It then stays in the lab,
-superseded by its replacement."""
+LATER = """With `linking` "later", a memory is stored before it is compared. A memory that would not be stored
+otherwise then stays in the lab with the status superseded."""
 
-PAIRS = """The policy compares two memories. It reads the features of stage memory as `new/...` and
-`old/...`; the slash is part of the name."""
+PAIRS = """A policy of this slot compares two memories. It reads the features of the stage memory as `new/...`
+and `old/...`; the slash is part of the name."""
 
-LISTS = """A policy of this slot may also return the index of one item. It then reads parallel lists, named
-in the table below, and uses `range`, `length`, `filter`, `nth`, `first` and `empty?`. It returns
--1 for no item. The item at the returned index has the weight 1, all others 0."""
+LISTS = """A policy of this slot may also return the index of an item. Such a policy reads the parallel lists
+of the following table, and uses `range`, `length`, `filter`, `nth`, `first` and `empty?`. The index
+-1 means that no item is selected. The item at the returned index has the weight 1, and all other
+items have the weight 0."""
 
 
 def table(head: str, lines: Iterable[Iterable[str]]) -> str:
@@ -166,15 +179,13 @@ def write_slot(slot: Slot, examples: dict[str, list[str]]) -> Iterator[str]:
     yield f"### {slot.name}"
     yield slot.doc
     fields = f" of {code(slot.fields)}" if slot.fields else ""
-    facts = [f"- Returns: {write_type(slot.returns, slot.words)}{fields}"]
-    if slot.stages:
-        without = f", without {code(slot.without)}" if slot.without else ""
-        facts.append(
-            f"- Features of the stage{'s' * (len(slot.stages) > 1)} {', '.join(slot.stages)}{without}"
-        )
-    if slot.aggregates:
-        facts.append("- Slate aggregates: yes")
-    yield "\n".join(facts)
+    without = f", without {code(slot.without)}" if slot.without else ""
+    facts = (
+        f"{write_type(slot.returns, slot.words)}{fields}",
+        f"{', '.join(slot.stages)}{without}" if slot.stages else "none",
+        "yes" if slot.aggregates else "no",
+    )
+    yield table("returns | stages of its features | slate aggregates", [facts])
     if slot.of_pair:
         yield PAIRS
     if slot.inputs:
@@ -190,8 +201,8 @@ def write_slot(slot: Slot, examples: dict[str, list[str]]) -> Iterator[str]:
             [(f"`{w}`", f"`{LINK_EDGES[w]}`" if w in LINK_EDGES else "none") for w in slot.words],
         )
         yield (
-            "The weight of an edge is the closeness of the two memories; that of `restates` is the certainty that the"
-            " old statement is no longer valid."
+            "The weight of an edge is the closeness of the two memories. The weight of an edge from `restates` is the"
+            " certainty that the old statement is no longer valid."
         )
     if slot.name == "resolve":
         yield RESOLVED
@@ -203,7 +214,7 @@ def write_slot(slot: Slot, examples: dict[str, list[str]]) -> Iterator[str]:
     if len(source) <= SHOWN_CHARACTERS:
         yield f"In the default pack:\n\n```\n{source.strip()}\n```"
     else:
-        yield "In the default pack: `policies/default.hy`, or the packaged default of this slot."
+        yield "The policy of the default pack is in `policies/default.hy` or in the packaged default of this slot."
 
 
 def write_range(setting: Setting) -> str:
@@ -252,9 +263,9 @@ def write_forms(examples: dict[str, list[str]]) -> Iterator[str]:
         reasons.setdefault(reason, []).append(name)
     yield table("form | reason", [(code(names), reason) for reason, names in reasons.items()])
     yield (
-        "There are also no functions as values, no recursion, no integers, dates or string"
-        " operations, and no reader macros or f-strings. They differ between back"
-        " ends, cost unbounded time, or run code."
+        "The language also has no functions as values, no recursion, no integers, dates or string"
+        " operations, and no reader macros or f-strings. Such forms would differ between back"
+        " ends, take unbounded time, or run code."
     )
 
 
@@ -263,21 +274,21 @@ def write_page() -> str:
     examples = read_examples()
     pieces = [INTRODUCTION, "## Forms", *write_forms(examples), "## Helpers"]
     pieces.append(
-        "Ages and half-lives may have any unit, unless a name says days or minutes. A feature among"
-        " the arguments of a policy hides the helper of the same name: with `recency` as an"
-        " argument, call `half-life-decay`."
+        "Ages and half-lives may have any unit, unless the name of an argument says days or minutes. A"
+        " feature among the arguments of a policy hides the helper of the same name. With `recency` as"
+        " an argument, for example, call `half-life-decay`."
     )
     helpers = [(f"`({' '.join((h.name, *h.arguments))})`", h.doc) for h in library().values()]
     pieces += [table("helper | meaning", helpers), *examples.pop("Helpers")]
     pieces += [
         "## Limits",
-        "A longer or deeper text is refused before it costs time.",
+        "A text that exceeds a limit is refused before it is compiled.",
         write_limits(),
     ]
     pieces.append("## Slots")
     pieces.append(
-        "A pack has one policy for each slot. The names of its arguments say which"
-        " [features](#features) and inputs it reads."
+        "A pack has one policy for each slot. The names of a policy's arguments are the"
+        " [features](#features) and inputs that it reads."
     )
     for slot in SLOTS.values():
         pieces += write_slot(slot, examples)
@@ -290,7 +301,7 @@ def write_page() -> str:
     pieces.append(table("feature | type | stage | description | unit | range", features))
     pieces.append("## Settings")
     pieces.append(
-        "A pack sets them with `(setting name value)`. Values of the other packs:"
+        "A pack sets a setting with `(setting name value)`. The values in other packs are in"
         " [Settings of each pack](../systems.md#settings-of-each-pack)."
     )
     defaults = load_pack("memlab").settings

@@ -346,9 +346,9 @@ SLOTS: Registry[Slot] = Registry(
     (
         Slot(
             "eligible",
-            "Whether a candidate may be returned, for example by a threshold, its branch or its "
-            "visibility. The policy runs twice: before spreading on the memories that the search found "
-            "(hops 0), and after spreading on those that it reached (hops > 0).",
+            "Whether a candidate may be returned. The policy can use a threshold, the candidate's branch "
+            "or its visibility. It runs twice: before spreading on the memories that the search found "
+            "(hops 0), and after spreading on the memories that spreading reached (hops > 0).",
             inputs=(
                 Input(
                     "hops",
@@ -367,7 +367,7 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "spread",
-            "Activation that one edge passes from an active memory to its neighbour.",
+            "Activation that an edge passes from an active memory to its neighbour.",
             inputs=(
                 Input("activation", "num", "Activation of the memory at the start of the edge."),
                 Input("weight", "num", "Weight of the edge, 0 to 1."),
@@ -387,24 +387,26 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "cut",
-            "Rank by which the candidate pool is limited: the `pool` best are scored, ties are broken by "
-            "id. Features of the pool, such as session-seed, cover all candidates here.",
+            "Value by which the candidate pool is limited. The `pool` candidates with the highest values "
+            "are scored; ties are broken by id. Features of the pool, such as session-seed, cover all "
+            "candidates at this stage.",
             stages=_ALL,
             aggregates=True,
             default=True,
         ),
         Slot(
             "recall-score",
-            "Final score of a candidate; results are ordered by it.",
+            "Final score of a candidate, by which results are ordered.",
             stages=_ALL,
             aggregates=True,
         ),
         Slot(
             "known",
-            "Probability that the pool contains the answer. The largest value of any candidate counts; "
-            "below known-floor, at most unknown-limit results are shown. It is calibrated for the pack's "
-            "recall-score, so a pack with a recall-score of its own does not inherit known, known-floor "
-            "and unknown-limit. To install another recall-score alone, install a matching known as well.",
+            "Probability that the pool contains the answer. The maximum over all candidates counts; if it"
+            " is below known-floor, at most unknown-limit results are shown. The policy is calibrated for"
+            " the pack's recall-score, so a pack with its own recall-score does not inherit known, "
+            "known-floor and unknown-limit. If you install another recall-score, also install a matching "
+            "known.",
             inputs=(Input("score", "num", "Recall-score of the candidate."),),
             stages=_ALL,
             aggregates=True,
@@ -412,10 +414,10 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "select",
-            "Order in which the scored candidates are shown. Each step takes the candidate with the "
-            "largest value, given those already taken; null excludes a candidate from this step. By "
-            "default the best by score are shown, subject to mmr-weight and collapse-above; a policy in "
-            "this slot replaces both settings.",
+            "Order in which the scored candidates are shown. Each step selects the candidate with the "
+            "highest value, given the candidates selected so far; null excludes a candidate from this "
+            "step. By default, the candidates with the highest scores are shown, subject to mmr-weight "
+            "and collapse-above; a policy in this slot replaces both settings.",
             inputs=(
                 Input("score", "num", "Recall-score of the candidate."),
                 Input(
@@ -477,7 +479,7 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "half-life",
-            "Days in which the recency of a memory that is not recalled falls by half.",
+            "Number of days in which the recency of a memory that is not recalled falls by half.",
             inputs=(
                 Input("base-half-days", "num", "Value of the setting base-half-life, in days."),
                 Input(
@@ -491,15 +493,17 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "retention",
-            "Share of a memory that is retained: 1 when new, 0 when nothing remains. It is computed from "
-            "the time whenever it is needed, so decay rewrites nothing.",
+            "Share of a memory that is retained: 1 for a new memory, 0 for a memory that has decayed "
+            "completely. Retention is computed from the time whenever it is needed, so decay changes no "
+            "stored value.",
             inputs=(Input("half-life", "num", "Value of the half-life policy, in days."),),
             stages=("memory",),
             without=("retention",),
         ),
         Slot(
             "reinforce",
-            "Changes to a memory's fields after a use. Every expression reads the values from before the use.",
+            "Changes to the fields of a memory after the memory was used. Every expression reads the "
+            "values from before the use.",
             inputs=(
                 Input("outcome", "str", "Outcome of the use.", _OUTCOMES),
                 Input(
@@ -520,7 +524,8 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "admit",
-            "Value of storing an utterance, 0 to 1. It is stored if the value reaches the setting admit-threshold.",
+            "Value of storing an utterance, 0 to 1. The utterance is stored if the value reaches the "
+            "setting admit-threshold.",
             inputs=_OF_UTTERANCE,
         ),
         Slot(
@@ -533,7 +538,8 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "resolve",
-            "Decision about two memories that link calls duplicate, updates or contradicts: which of them stays.",
+            "Decision which of two memories stays, if link calls the pair duplicate, updates or "
+            "contradicts.",
             inputs=_OF_PAIR,
             of_pair=True,
             returns="str",
@@ -541,33 +547,34 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "promote",
-            "New status of a memory. Upkeep applies it to all memories that take part in recall. A recall "
-            "applies it to its candidates, so a memory that expires is hidden before upkeep has recorded "
-            "the change.",
+            "New status of a memory. Upkeep applies this policy to all memories that take part in recall."
+            " A recall applies it to its candidates, so an expired memory is hidden before upkeep records"
+            " the change.",
             stages=("memory",),
             returns="str",
             words=tuple(word for word in STATUSES if word not in ("purged", "quarantined")),
         ),
         Slot(
             "forget",
-            "Whether a memory is forgotten, that is excluded from recall until it is restored. Upkeep "
-            "applies it after promote to all memories that take part in recall and to retracted ones; a "
-            "recall applies it to its candidates. The setting forgotten-as names the resulting status.",
+            "Whether a memory is forgotten, which excludes it from recall until it is restored. After "
+            "promote, upkeep applies this policy to all memories that take part in recall and to "
+            "retracted memories; a recall applies it to its candidates. The setting forgotten-as names "
+            "the new status.",
             stages=("memory",),
             returns="bool",
         ),
         Slot(
             "label",
-            "Label for the state of a memory; null keeps the current label. Upkeep applies it and records "
-            "each change.",
+            "Label for the state of a memory; null keeps the current label. Upkeep applies this policy "
+            "and records each change.",
             stages=("memory",),
             returns="str",
         ),
         Slot(
             "consolidate",
             "Whether a memory may be merged into a summary, which then replaces it in recall. "
-            "lab.upkeep.consolidation.run applies it to all memories that take part in recall, except "
-            "facts of a subject.",
+            "lab.upkeep.consolidation.run applies this policy to all memories that take part in recall, "
+            "except facts with a subject.",
             inputs=(
                 Input(
                     "older-than",
@@ -580,8 +587,8 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "prune",
-            "Whether an edge is removed. Upkeep applies it to every edge except edges to tags, which "
-            "follow the tags of the memory.",
+            "Whether an edge is removed. Upkeep applies this policy to all edges except edges to tags, "
+            "which follow the tags of the memory.",
             inputs=(
                 Input("weight", "num", "Weight of the edge, 0 to 1."),
                 Input("relation", "str", "Relation of the edge.", RELATIONS),

@@ -13,7 +13,7 @@ and the search ends when its budget is spent, not when values seem equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Literal
@@ -653,9 +653,6 @@ def _evolve(
     Returns all trials.
     """
     clusters = fold != left_out
-    with require_extra("science", "memlab.tune"):
-        from scipy.optimize import differential_evolution
-
     points: list[tuple[float, ...]] = [objective.default]
     values = [objective.value(objective.default, clusters)]
 
@@ -666,20 +663,37 @@ def _evolve(
         step(1)
         return -values[-1] if np.isfinite(values[-1]) else 1e300
 
-    bounds = list(objective.space.values())
+    search_point(
+        loss,
+        list(objective.space.values()),
+        objective.default,
+        budget,
+        np.random.default_rng((seed, left_out + 1)),
+    )
+    return points, values
+
+
+def search_point(
+    loss: Callable[[Floats], float],
+    bounds: Sequence[tuple[float, float]],
+    start: Sequence[float],
+    budget: int,
+    rng: np.random.Generator,
+) -> None:
+    """Minimise a loss within bounds by differential evolution, with about ``budget`` points."""
+    with require_extra("science", "memlab.tune"):
+        from scipy.optimize import differential_evolution
     # The usual size is five points per parameter. It is kept within 8 to 40 points, and allows at least four
     # generations.
     size = max(8, min(40, 5 * len(bounds), budget // 4))
-    inside = np.clip(objective.default, *np.array(bounds).T)
     differential_evolution(
         loss,
         bounds,
-        x0=inside,
+        x0=np.clip(start, *np.array(bounds).T),
         popsize=-(-size // len(bounds)),
         maxiter=max(1, budget // (-(-size // len(bounds)) * len(bounds)) - 1),
-        rng=np.random.default_rng((seed, left_out + 1)),
+        rng=rng,
         polish=False,
         tol=0.0,
         atol=-1.0,  # Never converge early, because that would depend on the processor.
     )
-    return points, values

@@ -81,8 +81,9 @@ EXTENSION = Extension(
     slots=[
         Slot(
             "credit",
-            "The credit of a retrieved memory for an answer: 1 all, 0 none, below 0 it misled; null: undecided. "
-            "lab.agents.credits.answer evaluates it and logs the reward.",
+            "Credit of a retrieved memory for an answer: 1 if the answer used the memory, 0 if not, "
+            "negative if the memory misled, null if undecided. lab.agents.credits.answer evaluates this "
+            "policy and logs the reward.",
             inputs=_INPUTS,
             file=Path(__file__).parent / "defaults" / "credit.hy",
         )

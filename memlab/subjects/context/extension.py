@@ -16,15 +16,16 @@ EXTENSION = Extension(
     slots=[
         Slot(
             "uncertain",
-            "Whether a context marks a memory as uncertain. lab.context evaluates it for all candidates.",
+            "Whether a context marks a memory as uncertain. lab.context evaluates this policy for all "
+            "candidates.",
             stages=("memory",),
             returns="bool",
             file=Path(__file__).parent / "defaults" / "uncertain.hy",
         ),
         Slot(
             "inject",
-            "The priority of a memory within the token budget of one tier; memories without a priority above 0 stay out. "
-            "lab.context evaluates it last, for all scored candidates.",
+            "Priority of a memory within the token budget of one tier; a memory without a positive "
+            "priority is left out. lab.context evaluates this policy last, for all scored candidates.",
             inputs=(
                 Input(
                     "tier",
