@@ -102,7 +102,7 @@ def chain(node: Node, continues: Callable[[Node], bool] = lambda node: True) -> 
 def clauses(
     node: Node, continues: Callable[[Node], bool] = lambda node: True
 ) -> tuple[list[tuple[Node, Node]], Node]:
-    """Return the tests and values of nested ``if`` nodes, and the value if no test holds.
+    """Return the tests and values of nested ``if`` nodes, and the value if all tests fail.
 
     ``continues`` returns whether a nested ``if`` belongs to the cascade.
     """
@@ -460,7 +460,7 @@ class _Builder:
         return self.open(self.root, "", True)
 
     def open(self, node: Node, role: str, live: bool) -> TreeNode:
-        """Return a node with its children, unless the children are shown elsewhere."""
+        """Return a node with its children, unless another node already displays them."""
         text, complete = source(node)
         inside = self.children(node)
         # A node that is also on a taken branch is expanded there.
