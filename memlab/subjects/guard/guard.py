@@ -262,7 +262,7 @@ def _report(
 
 
 def _track(lab: Any, record: GuardRecord) -> pl.DataFrame:
-    """Return a frame with one row per recall whose feedback counts, from the guard's events."""
+    """Return a frame, rebuilt from events, with one row per recall whose feedback counts."""
     guards, rows, states = Guards(), list[list[float]](), []
     for event in lab.io.store.journal.events(record.seq - 1, kinds=Guards.kinds):
         guards.fold(event)

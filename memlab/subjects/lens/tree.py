@@ -114,7 +114,7 @@ def clauses(
 
 
 def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
-    """Return the operator and arguments with which source text expresses a node.
+    """Return a node's operator and arguments as they appear in source text.
 
     For example, ``<`` with a constant as its first argument is written as ``>``.
     """
