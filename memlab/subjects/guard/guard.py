@@ -337,7 +337,7 @@ class _Log(NamedTuple):
 
 
 def _forecast(lab: Any, pack: Pack, options: Mapping[str, float]) -> tuple[pl.DataFrame, str]:
-    """Return a forecast of the recalls before each loss causes a rollback, and its basis."""
+    """Return the forecast number of recalls before a rollback for each loss, and its basis."""
     log = _read_log(lab, pack, options)
     rows = []
     for sd in _LOSSES:
