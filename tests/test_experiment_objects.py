@@ -509,3 +509,44 @@ def test_a_benchmark_keeps_the_result_of_each_pack(
     assert again.systems == first.systems
     with pytest.raises(TypeError):
         memlab.bench_conversations(conversations, packs="actr", store=tmp_path / "b")
+
+
+def test_a_search_of_parameters_continues_and_is_not_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = memlab.Slates.from_wide(
+        pl.read_parquet(memlab.examples.LOG),
+        decision="query_id",
+        item="memory_id",
+        shown="rank",
+        reward="clicked",
+        propensity="p",
+        limit=3,
+        scores=["old_score", "new_score"],
+    )
+    policy = "(fn [old_score new_score] (+ new_score (* (param :w 0.5 :low 0 :high 1) old_score)))"
+    tune = partial(memlab.tune, log, policy, missing="zero", metric="order", budget=20, folds=3)
+    plain = tune()
+    search = memlab.science.evaluation._tune._evolve
+    done = 0
+
+    def stop_later(*arguments: Any) -> Any:
+        nonlocal done
+        done += 1
+        if done == 3:
+            raise KeyboardInterrupt
+        return search(*arguments)
+
+    monkeypatch.setattr("memlab.science.evaluation._tune._evolve", stop_later)
+    with pytest.raises(KeyboardInterrupt):
+        tune(store=tmp_path)
+    assert len(list(read_cells(tmp_path))) == 2
+    stored = tune(store=tmp_path)
+    assert done == 5
+    assert tune(store=tmp_path).trials.equals(stored.trials)
+    assert done == 5
+    assert stored.params == plain.params
+    assert stored.trials.equals(plain.trials)
+    assert stored.gain == plain.gain
+    tune(store=tmp_path, seed=1)
+    assert done == 9
