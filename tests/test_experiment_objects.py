@@ -399,7 +399,7 @@ def test_an_experiment_file_is_read_and_never_executed(tmp_path: Path) -> None:
         ('policies = ["bm25"]\ndata = ["a.json"]\nmetric = "x"', 'unknown key "metric"'),
         ('policies = ["bm25"]\ndata = ["a.json"]\nmeasure = "os:system"', 'unknown key "measure"'),
         ('policies = ["bm26"]\ndata = ["a.json"]', "bm26"),
-        ('policies = ["bm25"]\ndata = 7', "data are paths"),
+        ('policies = ["bm25"]\ndata = 7', "needs data: paths"),
         ('policies = ["bm25"]\ndata = ["a.json"]\nmetrics = ["speed@3"]', "speed@3"),
         ('policies = ["bm25"]\ndata = ["a.json"]\nseeds = ["x"]', "seeds"),
         ('policies = 3\ndata = ["a.json"]', "A policy is a text"),
@@ -421,7 +421,7 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
         ({"policies": ["bm25", "bm25"]}, "Two policies"),
         ({"data": {}}, "needs data"),
         ({"data": ["a/talk.json", "b/talk.json"]}, "same name"),
-        ({"data": [1, 2]}, "data are paths"),
+        ({"data": [1, 2]}, "needs data: paths"),
         ({"metrics": []}, "at least one metric"),
         ({"seeds": []}, "one seed"),
         ({"seeds": [1, 2], "measure": None, "metrics": "recall@5"}, "draws nothing"),
@@ -442,11 +442,11 @@ def return_value(value: Any, pack: Pack, data: Any, seed: int) -> Any:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("7", "measure returned"),
-        ("[]", "measure returned"),
-        ('{"other": 1}', "no column gain"),
-        ('{"gain": "high"}', "not a number"),
-        ('{"gain": Infinity}', "infinite"),
+        ("7", "measure returned 7 without finite metrics gain"),
+        ("[]", "a row for each unit"),
+        ('{"other": 1}', 'unable to find column "gain"'),
+        ('{"gain": "high"}', "conversion"),
+        ('{"gain": Infinity}', "not JSON compliant"),
     ],
 )
 def test_what_measure_returns_is_checked(build: Any, value: str, message: str) -> None:
