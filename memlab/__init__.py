@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from memlab.io import adapters as adapters
     from memlab.io import ingest as ingest
     from memlab.io.aio import AsyncLab as AsyncLab
+    from memlab.io.publishing import publish_pack as publish_pack
+    from memlab.io.publishing import pull_pack as pull_pack
     from memlab.io.recorder import read_record as read_record
     from memlab.io.recorder import read_spans as read_spans
     from memlab.io.recorder import record as record
@@ -155,6 +157,8 @@ _WHERE = {
     "open": ("subjects.opening", "open_lab"),
     "plan": "science.evaluation",
     "packs": ("kernel.policies", "pack_names"),
+    "publish_pack": "io.publishing",
+    "pull_pack": "io.publishing",
     "read_record": "io.recorder",
     "read_spans": "io.recorder",
     "record": "io.recorder",

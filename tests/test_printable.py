@@ -68,6 +68,8 @@ CALLS = {
     "agent metrics": [LAB],
     "feedback": [LAB, 1, "success"],
     "policy challenge": [LAB, "cascade", "--reason", EVIL],
+    "pack publish": ["actr", "--licence", EVIL],
+    "pack pull": ["actr.mempack", "--lab", LAB, "--reason", EVIL],
     "policy verdict": [LAB],
     "policy plan": [LAB, "companion"],
     "policy adapt": [LAB, "--missing", "zero"],

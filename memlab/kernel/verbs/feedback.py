@@ -33,7 +33,7 @@ from memlab.kernel.verbs.reinforcement import (
 )
 from memlab.kernel.verbs.results import Feedback, Memory
 
-__all__ = ["Judgement", "Judgements", "check_judgement"]
+__all__ = ["Judgement", "Judgements", "call_judged", "check_judgement"]
 
 
 class Judgements:
@@ -45,7 +45,9 @@ class Judgements:
     def feedback(self, judgement: Judgement) -> Feedback:
         """Log one judgement and the changes that it causes; see ``Lab.feedback``."""
         with self._core.store.writing() as tx:
-            return self._log_judgement(tx, judgement)
+            logged = self._log_judgement(tx, judgement)
+        call_judged(self._core)
+        return logged
 
     def feedback_many(
         self, rows: Iterable[Mapping[str, Any]] | pl.DataFrame
@@ -70,6 +72,7 @@ class Judgements:
                 if logged:
                     self._core.store.settle(tx)
                 logged.append(self._log_judgement(tx, judgement))
+        call_judged(self._core)
         return tuple(logged)
 
     def _log_judgement(self, tx: Transaction, stated: Judgement) -> Feedback:
@@ -98,6 +101,12 @@ class Judgements:
                 body |= fields_of(visible, pack, agent, outcome)
         seq = tx.event("feedback", body, at=now)
         return Feedback(seq, decision, row + 1, outcome, reward, source, rating, agent)
+
+
+def call_judged(core: Core) -> None:
+    """Call the hooks that follow feedback; feedback is stored whatever they do."""
+    for follow in list_hooks("judged"):
+        follow(core)
 
 
 class _JudgedRecall(NamedTuple):

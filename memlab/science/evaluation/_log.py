@@ -863,8 +863,8 @@ def read_challenges(log: Log) -> list[Challenged | None]:
     return [text and _decode_challenge(text, log, number) for number, text in enumerate(texts)]
 
 
-def _decode_challenge(text: str, log: Log, number: int) -> Challenged:
-    """Decode and check the challenge of a recall."""
+def _decode_challenge(text: str, log: Log, number: int) -> Challenged | None:
+    """Decode and check the challenge of a recall; return None for a pack in shadow."""
     where = f"The challenge of recall {log.decisions['decision'][number]}"
     try:
         challenge = _DECODER.decode(text)
@@ -873,6 +873,8 @@ def _decode_challenge(text: str, log: Log, number: int) -> Challenged:
             f"{where} cannot be read: {error}. Drop this recall, or log its comparison of packs in the column "
             "challenge again."
         ) from None
+    if challenge.design == "shadow":  # No recall shows results of a pack in shadow.
+        return None
     # A wrong challenge, written by a faulty logger, would bias a verdict silently. So ids and shares are checked.
     kind = str if log.ids["memory_id"].dtype == pl.String else int
     memories = (

@@ -41,8 +41,10 @@ __all__ = [
     "WEIGHTS",
     "Bounds",
     "Process",
+    "excluded_mean",
     "level_of",
     "log_mixture",
+    "observation_penalties",
     "rate_penalty",
     "recalls_of_sequence",
     "recalls_to_end",
@@ -207,7 +209,9 @@ class Process:
             sums = remaining(values)[left]
             minimum = np.full(len(sums), (np.minimum(floor, values) / self.sizes).min())
             end = np.full(groups, -np.inf)
-            end[left] = _bound(sums, count[left], penalty[:, left], rates, (1 - level) / 2, minimum)
+            end[left] = excluded_mean(
+                sums, count[left], penalty[:, left], rates, (1 - level) / 2, minimum
+            )
             ends.append(end)
         mean = np.full(groups, np.nan)
         mean[left] = remaining((self.lower + self.upper) / 2)[left] / count[left]
@@ -236,9 +240,18 @@ def _penalties(values: Floats, floor: Floats, sizes: Floats, unit: float) -> Flo
     earlier = np.concatenate([[0.0], np.cumsum(values)[:-1]])
     # The expectation is the mean so far, shrunk towards zero as if by one more observation of 0.
     expected = np.maximum(earlier / (count - sizes + 1) * sizes, floor)
+    return observation_penalties(values, expected, floor, RATES / unit, unit)
+
+
+def observation_penalties(
+    values: Floats, expected: Floats, floor: Floats, rates: Floats, unit: float = 1.0
+) -> Floats:
+    """Return what each observation takes from the exponent of each rate, f64[rates, n].
+
+    ``expected`` (f64[n]) is known before the observation and not below its ``floor``.
+    """
     # A scale of zero would claim that no observation can be below its expectation.
     scale = np.maximum(expected - floor, 1e-6 * unit)
-    rates = RATES / unit
     shrinkage = _shrink_factor(rates[:, None] * scale)
     penalties = rates[:, None] * (values - expected + (1 - shrinkage) * (expected - floor))
     factor = np.log1p(np.maximum(rates[:, None] * shrinkage * (values - expected), -1 + 1e-12))
@@ -249,17 +262,24 @@ def _lower(values: Floats, floor: Floats, sizes: Floats, unit: float, alpha: flo
     """Return the lower confidence bound of the running mean after each observation, f64[n]."""
     penalty = np.cumsum(_penalties(values, floor, sizes, unit), axis=1)
     minimum = np.minimum.accumulate(np.minimum(floor, values) / sizes)
-    return _bound(np.cumsum(values), np.cumsum(sizes), penalty, RATES / unit, alpha, minimum)
+    return excluded_mean(np.cumsum(values), np.cumsum(sizes), penalty, RATES / unit, alpha, minimum)
 
 
-def _bound(
-    sums: Floats, count: Floats, penalty: Floats, rates: Floats, alpha: float, low: Floats
+def excluded_mean(
+    sums: Floats,
+    count: Floats,
+    penalty: Floats,
+    rates: Floats,
+    alpha: float,
+    low: Floats,
+    weights: Floats = WEIGHTS,
 ) -> Floats:
     """Return by bisection, from ``low`` on, the largest excluded mean of each process, f64[n]."""
     high = sums / count
     for _ in range(50):
         middle = (low + high) / 2
-        excluded = log_mixture(sums - count * middle, penalty, rates) >= -np.log(alpha)
+        excess = sums - count * middle
+        excluded = log_mixture(excess, penalty, rates, weights) >= -np.log(alpha)
         low, high = np.where(excluded, middle, low), np.where(excluded, high, middle)
     return low
 

@@ -149,7 +149,10 @@ class Ran(Sequence[Step], Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per operation: step, line, operation, result, touched, source."""
+        """A frame with one row per operation, which holds the result.
+
+        The columns are ``step``, ``line``, ``operation``, ``result``, ``touched`` and ``source``.
+        """
         return pl.DataFrame(
             [
                 (n, s.line, s.operation, s.result, s.touched, s.source)
@@ -239,7 +242,10 @@ class Proposal(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per operation: memory_id, line, operation, does, doc, source."""
+        """A frame with one row per operation, which describes the operation.
+
+        The columns are ``memory_id``, ``line``, ``operation``, ``does``, ``doc`` and ``source``.
+        """
         calls = self.program.calls if self.program is not None else ()
         return pl.DataFrame(
             [

@@ -168,6 +168,7 @@ SECTIONS = {
     },
     "Policies": {
         "policy": "check, use, install, roll back, challenge, verdict ...",
+        "pack": "publish a pack with its evidence, pull a published pack",
         "evaluate": "estimate how each policy would have performed on a log",
         "bench": "measure retrieval quality on labelled questions",
         "experiment": "measure policies on data once, compare, report",
@@ -669,6 +670,11 @@ def upkeep() -> None:
 @main.group()
 def policy() -> None:
     """Check, compare, install and evaluate policies."""
+
+
+@main.group(name="pack")
+def publishing() -> None:
+    """Publish packs with their evidence, and pull published packs."""
 
 
 @main.group()
