@@ -580,8 +580,8 @@ class Experiment(Report):
             heights = [names.index(name) + shift for name in rows["policy"]]
             colour, value = CYCLE[number % len(CYCLE)], rows["value"]
             axes.plot(value, heights, "os^vDPX"[number % 7], color=colour, label=data)
-            ends = (rows[end].fill_null(value) for end in ("low", "high"))
-            axes.hlines(heights, *ends, color=colour, linewidth=1.4)
+            low, high = rows["low"].fill_null(value), rows["high"].fill_null(value)
+            axes.hlines(heights, low, high, color=colour, linewidth=1.4)
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(-0.6, len(names) - 0.4)
         axes.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)
