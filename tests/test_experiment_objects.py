@@ -501,14 +501,14 @@ def test_a_benchmark_keeps_the_result_of_each_pack(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conversations = read_locomo(TALK)
-    first = memlab.bench_conversations(conversations, packs="memlab", store=tmp_path / "b")
+    first = memlab.bench_conversations(conversations, packs="memlab", folder=tmp_path / "b")
     # Without recalls, only stored results can be returned.
     monkeypatch.setattr("memlab.science.bench._bench._recall_questions", None)
-    again = memlab.bench_conversations(conversations, packs="memlab", store=tmp_path / "b")
+    again = memlab.bench_conversations(conversations, packs="memlab", folder=tmp_path / "b")
     assert again.to_dict() == first.to_dict()
     assert again.systems == first.systems
     with pytest.raises(TypeError):
-        memlab.bench_conversations(conversations, packs="actr", store=tmp_path / "b")
+        memlab.bench_conversations(conversations, packs="actr", folder=tmp_path / "b")
 
 
 def test_a_search_of_parameters_continues_and_is_not_repeated(
@@ -539,14 +539,14 @@ def test_a_search_of_parameters_continues_and_is_not_repeated(
 
     monkeypatch.setattr("memlab.science.evaluation._tune._evolve", stop_later)
     with pytest.raises(KeyboardInterrupt):
-        tune(store=tmp_path)
+        tune(folder=tmp_path)
     assert len(list(read_cells(tmp_path))) == 2
-    stored = tune(store=tmp_path)
+    stored = tune(folder=tmp_path)
     assert done == 5
-    assert tune(store=tmp_path).trials.equals(stored.trials)
+    assert tune(folder=tmp_path).trials.equals(stored.trials)
     assert done == 5
     assert stored.params == plain.params
     assert stored.trials.equals(plain.trials)
     assert stored.gain == plain.gain
-    tune(store=tmp_path, seed=1)
+    tune(folder=tmp_path, seed=1)
     assert done == 9

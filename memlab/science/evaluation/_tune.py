@@ -13,7 +13,7 @@ and the search ends when its budget is spent, not when values seem equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -247,7 +247,7 @@ def tune(
     seed: Seed = 0,
     progress: bool = False,
     executor: Workers = None,
-    store: str | Path | None = None,
+    folder: str | Path | None = None,
 ) -> Tuning:
     """Search the parameters of a recall-score policy on a log, and estimate the gain.
 
@@ -295,7 +295,7 @@ def tune(
     executor
         A number of processes, or an object with ``submit``, such as a ``dask.distributed.Client``.
         Each search is a task, which contains the log. Default: this thread.
-    store
+    folder
         A folder that keeps each of the ``folds + 1`` searches, such as ``runs/tuned``. A call that was ended
         continues, and a repeated one searches nothing.
 
@@ -378,7 +378,7 @@ def tune(
             "its items. Call memlab.evaluate for the reasons."
         )
     stored = None
-    if store is not None:
+    if folder is not None:
         # Features are not part of the digest of a log. Polars is part of the versions, so its hashes are fixed.
         inputs = {
             "measure": "tune",
@@ -390,7 +390,7 @@ def tune(
             "search": [min(folds, log.clusters), budget, seed],
             "versions": package_versions(),
         }
-        stored = Path(store).expanduser(), inputs
+        stored = Path(folder).expanduser(), inputs
     tuning = _search(
         objective, min(folds, log.clusters), budget, seed, level, progress, executor, stored
     )
@@ -672,9 +672,6 @@ def _evolve(
     The rows are all trials.
     """
     clusters = fold != left_out
-    with require_extra("science", "memlab.tune"):
-        from scipy.optimize import differential_evolution
-
     points: list[tuple[float, ...]] = [objective.default]
     values = [objective.value(objective.default, clusters)]
 
@@ -685,22 +682,39 @@ def _evolve(
         step(1)
         return -values[-1] if np.isfinite(values[-1]) else 1e300
 
-    bounds = list(objective.space.values())
-    # The usual size is five points per parameter. It is kept within 8 to 40 points, and allows at least four
-    # generations.
-    size = max(8, min(40, 5 * len(bounds), budget // 4))
-    inside = np.clip(objective.default, *np.array(bounds).T)
-    differential_evolution(
+    search_point(
         loss,
-        bounds,
-        x0=inside,
-        popsize=-(-size // len(bounds)),
-        maxiter=max(1, budget // (-(-size // len(bounds)) * len(bounds)) - 1),
-        rng=np.random.default_rng((seed, left_out + 1)),
-        polish=False,
-        tol=0.0,
-        atol=-1.0,  # Never converge early, because that would depend on the processor.
+        list(objective.space.values()),
+        objective.default,
+        budget,
+        np.random.default_rng((seed, left_out + 1)),
     )
     columns = dict(zip(objective.space, np.array(points).T, strict=True))
     rows = pl.DataFrame({"search": [left_out] * len(points), **columns, "value": values})
     return Outcome({}, rows)
+
+
+def search_point(
+    loss: Callable[[Floats], float],
+    bounds: Sequence[tuple[float, float]],
+    start: Sequence[float],
+    budget: int,
+    rng: np.random.Generator,
+) -> None:
+    """Minimise a loss within bounds by differential evolution, with about ``budget`` points."""
+    with require_extra("science", "memlab.tune"):
+        from scipy.optimize import differential_evolution
+    # The usual size is five points per parameter. It is kept within 8 to 40 points, and allows at least four
+    # generations.
+    size = max(8, min(40, 5 * len(bounds), budget // 4))
+    differential_evolution(
+        loss,
+        bounds,
+        x0=np.clip(start, *np.array(bounds).T),
+        popsize=-(-size // len(bounds)),
+        maxiter=max(1, budget // (-(-size // len(bounds)) * len(bounds)) - 1),
+        rng=rng,
+        polish=False,
+        tol=0.0,
+        atol=-1.0,  # Never converge early, because that would depend on the processor.
+    )

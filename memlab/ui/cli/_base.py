@@ -170,6 +170,7 @@ SECTIONS = {
         "policy": "check, use, install, roll back, challenge, verdict ...",
         "pack": "publish a pack with its evidence, pull a published pack",
         "evaluate": "estimate how each policy would have performed on a log",
+        "evolve": "search for a better policy on a lab's questions or log",
         "bench": "measure retrieval quality on labelled questions",
         "experiment": "measure policies on data once, compare, report",
     },

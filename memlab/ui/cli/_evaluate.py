@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import memlab
+from memlab.kernel.base.disk import replacing
 from memlab.kernel.base.display import render_text
 from memlab.ui.cli._base import (
     MODEL_KEY,
@@ -279,6 +280,57 @@ def plan(lab: memlab.Lab, packs: tuple[str, ...], **options: Any) -> Report:
     """
     result = memlab.plan(lab.slates(), list(packs), **options)
     return get_fields(result, "baseline", "recalls", "best", "notes", designs="frame"), result
+
+
+@command(
+    main,
+    read,
+    verb="memlab.science.evolution:evolve",
+    options={
+        **_JUDGED,
+        "metric": "Metric, such as recall@10. Default: ndcg@10, or value with feedback.",
+        "cluster": "Group of dependent recalls: day, session, decision or a column.",
+        "seed": "Seed of the parts and of the search.",
+        "folder": "Folder of the search. An interrupted search continues there.",
+    },
+)
+@click.option("--start", help="Policy or pack, such as similarity. Default: the active pack.")
+@click.option("--slots", multiple=True, help="Slot to search. Default: recall-score.")
+@click.option(
+    "--budget", default="10 min", show_default=True, help="Number of programs, or a time."
+)
+@click.option("--workers", "executor", type=click.IntRange(1), help="Number of processes.")
+@click.option("--out", type=_PATH, help="Write the winner's pack to this file.")
+@_REPORT
+@_LEVEL
+def evolve(
+    lab: memlab.Lab,
+    slots: tuple[str, ...],
+    budget: str,
+    out: Path | None,
+    report: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> Report:
+    """Search for a better policy on the questions of LAB, or else on its log.
+
+    Nothing is installed. A winner is better on clusters that the search never read. --out writes it
+    to a file, and memlab policy challenge compares it with the active pack.
+
+    Example: memlab evolve my.memlab --budget "10 min" --out better.hy
+    """
+    if slots:
+        options["slots"] = slots
+    result = memlab.evolve(
+        lab,
+        budget=int(budget) if budget.isdecimal() else budget,
+        progress=not as_json and sys.stderr.isatty(),
+        **options,
+    )
+    if out is not None and isinstance(result.best, memlab.Pack):
+        with replacing(out) as file:
+            file.write("\n\n".join(result.best.sources).encode())
+    return _add_page(result, report, result.text(terminal_width()))
 
 
 # -- labelled questions ---------------------------------------------------------------------------------------------
@@ -648,7 +700,7 @@ def _run_bench(
     if store is not None:
         if budgets:
             raise click.UsageError("--store keeps rankings: leave out --budgets.")
-        options["store"] = store
+        options["folder"] = store
     if not budgets:
         if report or answers or model or judge or run:
             raise click.UsageError(
