@@ -136,7 +136,7 @@ class TestForget:
         assert set(three_notes.memories["status"]) == {"active"}
 
     def test_restore_takes_one_of_three(self, three_notes):
-        with pytest.raises(InputError, match="takes one of"):
+        with pytest.raises(InputError, match="needs exactly one of"):
             three_notes.restore(1, quarantine=3)
 
 
