@@ -118,7 +118,7 @@ def evolve(
         With labels, such as "recall@10"; default "ndcg@10". With feedback "value": the mean reward,
         with the minimum for unsupported items.
     anchors
-        Ids of decisions that must not get worse than under the start. Their clusters belong to the
+        Ids of decisions, or of questions of the lab, that must not get worse than under the start. Their clusters belong to the
         search part.
     budget
         A number of programs, or a time such as "90 s", "10 min" or "1 h". A time ends the search
@@ -457,9 +457,7 @@ def _judge(
                 "gain": gain.value,
                 "gain_low": gain.low,
                 "gain_high": gain.high,
-                "hash": data.pack(program.policy).hash
-                if not is_start or data.base is None
-                else data.base.hash,
+                "hash": program.policy.hash,
                 "parents": list(program.parents),
                 "operator": program.operator,
                 "policy": program.policy.source,
