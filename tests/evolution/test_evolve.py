@@ -171,6 +171,12 @@ def test_a_time_is_reproduced_by_its_number_of_programs(planted: Log) -> None:
     assert search(planted, budget=timed.tried).front.equals(timed.front)
 
 
+def test_a_finished_search_by_time_is_read_again(planted: Log, tmp_path: Path) -> None:
+    timed = search(planted, budget="0.1 s", folder=tmp_path)
+    again = search(planted, budget="0.1 s", folder=tmp_path)
+    assert (again.tried, again.front.equals(timed.front)) == (timed.tried, True)
+
+
 def test_an_interrupted_search_continues_to_the_same_front(planted: Log, tmp_path: Path) -> None:
     whole = search(planted, budget=1200)
     rounds = 0

@@ -187,7 +187,8 @@ def _read_slates(data: Any, start: Any, labels: Any) -> tuple[Slates, pl.DataFra
 def _recall_questions(lab: Any, start: Any = None) -> tuple[Slates, pl.DataFrame]:
     """Recall every accepted question of a lab, and return the log and its labels.
 
-    A question's number is that of its decision. The recalls are not stored. Their pack reads every feature, also those that are computed on demand.
+    A decision has the number of its question. The recalls are not stored. Their pack reads every
+    feature, also those that are computed on demand.
     """
     active = lab.policies.pack
     pack = active if start is None else as_pack(start, lambda: active)
