@@ -218,7 +218,7 @@ def register_own(*kinds: str) -> None:
 def _with_owner(extension: Extension) -> Extension:
     """Return the extension with its name and version as the owner of each declaration."""
     declared = {kind: getattr(extension, kind) for kind in _HOMES}
-    # Projections declare events and registers of their own, which belong to the extension as well.
+    # Projections declare events and registers of their own, which also belong to the extension.
     declared["events"] = [
         *extension.events,
         *(event for projection in extension.projections for event in _events_of(projection)),

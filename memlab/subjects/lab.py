@@ -342,7 +342,7 @@ class Lab(Displayed):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Return an extension's accessor, or an attribute under its earlier name."""
+            """Return an extension's accessor, or the replacement of a former attribute."""
             if name in RENAMED:
                 return renamed(self, "lab", name, RENAMED)
             if name.startswith("_") or name not in ACCESSORS:

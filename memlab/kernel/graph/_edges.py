@@ -174,11 +174,11 @@ class Edges:
         nodes. Self-loops and weights outside 0-1 are refused. ``relation``, ``weight``,
         ``reinforcements`` and ``created`` may be one value for all edges.
 
-        ``max_degree`` is the maximum number of edges of one relation at a node, in both directions
-        together. If a new edge exceeds it, the strongest edges are kept, and of equally strong ones
-        the newer. A weaker old edge is removed. A new edge that is itself too weak is not added and
-        has number -1. Other nodes and relations do not change. The result depends only on the edges
-        so far and on this call, so a replayed log of calls gives the same edges.
+        ``max_degree`` is the maximum number of edges of one relation at a node, in both directions together. If a new
+        edge exceeds it, the strongest edges are kept, and of equally strong edges the newer. A weaker old edge is
+        removed. A new edge that is itself too weak is not added and has number -1. Other nodes and relations do not
+        change. The result depends only on the edges so far and on this call, so a replayed log of calls gives the same
+        edges.
         """
         sources, targets = to_integers("source", source), to_integers("target", target)
         if sources.ndim != 1 or sources.shape != targets.shape:
@@ -477,7 +477,7 @@ def _check(
     counts = nodes.counts if isinstance(nodes, Nodes) else (nodes, 0, 0, 0)
     absent = _mask_absent(sources, counts) | _mask_absent(targets, counts)
     loops, light = sources == targets, ~((weights >= 0) & (weights <= 1))
-    # Negative numbers are large as unsigned ones, so one comparison checks both bounds.
+    # Negative numbers are large as unsigned numbers, so one comparison checks both bounds.
     relation = columns["relation"].view(np.uint64) > _MAX_RELATION
     reinforced = columns["reinforcements"].view(np.uint64) > _MAX_REINFORCED
     if not (absent | loops | light | relation | reinforced).any():

@@ -267,8 +267,7 @@ class Layout:
     def with_room_for(self, codes: Ints) -> Layout:
         """Return a layout that is large enough for the nodes ``codes``.
 
-        The result is this layout, or one in which the kinds that are too small have at least
-        doubled.
+        The result is this layout, or a layout in which the kinds that are too small have at least doubled.
         """
         if not len(codes):
             return self
@@ -330,7 +329,7 @@ RUN_MIN, RUN_SHARE = 65_536, 16
 There must be more than this number, and more than a sixteenth of the edges of the base.
 """
 
-# A sort key has the node in its high 32 bits; the low ones hold the edge and its direction.
+# A sort key has the node in its high 32 bits; the low bits hold the edge and its direction.
 _WORD = 32
 _LOW = (1 << _WORD) - 1
 

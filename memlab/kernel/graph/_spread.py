@@ -46,8 +46,7 @@ class EdgeBatch:
     Attributes
     ----------
     source, target
-        The node that activation leaves and the node that it reaches, whatever the direction of the
-        edge.
+        The node that activation leaves and the node that it reaches, regardless of the direction of the edge.
     outgoing
         Whether the edge points from source to target.
     activation
@@ -358,11 +357,10 @@ def spread(
     in the energies. Each activation is too low by at most ``left``. The activations and ``left``
     sum to the energy of the seeds.
 
-    A wave crosses at most ``max_crossings`` edges. Nodes pass activation on by falling activation,
-    ties by node, until the next node would exceed the limit. A node with more than ``fan_out``
-    edges uses that many of the newest. The result is deterministic and does not depend on how the
-    edges are stored. With ``validated``, the caller has checked that seeds ascend, exist and have a
-    finite energy.
+    A wave crosses at most ``max_crossings`` edges. Nodes pass activation on in order of decreasing activation, with
+    ties by node, until the next node would exceed the limit. A node with more than ``fan_out`` edges uses that many of
+    the newest. The result is deterministic and does not depend on how the edges are stored. With ``validated``, the
+    caller has checked that seeds ascend, exist and have a finite energy.
 
     Raises InputError for seeds that repeat, do not exist or have an energy that is not finite.
     InputError is also raised if ``pass_on`` returns a result of the wrong length or if the mode is

@@ -277,7 +277,8 @@ EXACT_UP_TO = 100_000
 
 SCANNED_UP_TO = 400_000
 """The number of rows up to which search is exact where numkong is installed. Its products of integers take 1.3 ms per
-100,000 rows and are those of NumPy to the bit; Annoy takes 5 to 8 ms for a recall@10 of .93 to .89 from 100,000 to here."""
+100,000 rows and are bit-identical to those of NumPy; Annoy takes 5 to 8 ms for a recall@10 of .93 to .89 from 100,000
+to here."""
 
 
 # The package is optional. Small labs never search so many rows, so they do not wait for its import.
@@ -498,7 +499,7 @@ class Vectors:
         if n < 0:
             raise InputError(f"The number of neighbours must be at least 0, not {n}.")
         admitted = self._count_admitted(rows, mask)
-        # Products of all rows are cheaper than copies of the eligible ones.
+        # Products of all rows are cheaper than copies of the eligible rows.
         if self.exact_up_to < admitted <= self.searched_up_to:
             cosines = self._cosines(queries, square, None)
             if admitted == self._stored.size:
@@ -542,7 +543,7 @@ class Vectors:
                     yield _take_best(rows, self._cosines(query, square, rows), n)
                 continue
             norms = np.sqrt(np.maximum(tail.squares, 1.0)).astype(np.float32)
-            # A few single products are as fast as one of matrices, and do not wait for its threads.
+            # A few single products are as fast as one product of matrices, and do not wait for its threads.
             few = len(block) <= _SINGLE
             rough = np.vecdot(tail.matrix, block[:, None]) if few else block @ tail.matrix.T
             rough /= norms

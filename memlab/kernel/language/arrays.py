@@ -389,8 +389,8 @@ class ArrayProgram:
     ) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
         """Run the program on arrays in the order of `inputs`, with null masks.
 
-        A mask without nulls costs as much as one with nulls, so callers should pass None. `quiet` is True if the caller has
-        switched warnings off.
+        A mask without nulls costs as much as a mask with nulls, so callers should pass None. `quiet` is True if the
+        caller has switched warnings off.
         """
         # Bit i of `nullable` is set if input i has nulls; each combination has a program of its own.
         values, masks = self.values.copy(), self.masks.copy()

@@ -673,7 +673,7 @@ def _inputs(root: Node) -> tuple[str, ...]:
 # Possible results of a policy and the fields that it changes, determined without running it.
 #
 # Known values become constants of the graph, which is then folded. A field whose graph is only its own old value stays
-# unchanged whatever the other inputs are.
+# unchanged for all values of the other inputs.
 
 
 def changed_fields(policy: Policy, inputs: Mapping[str, Value]) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ class Signature:
     lists
         For policies over lists, the feature whose values each list argument contains.
     fields
-        Fields that a record may update. Each field is an input as well, with its old value.
+        Fields that a record may update. Each field is also an input, with its old value.
     draws
         True if the engine draws items by the values of a policy, which may then call ``beta-sample``.
     """

@@ -1,4 +1,4 @@
-"""The history of a lab's policies: active, former and pinned ones, folded from events."""
+"""The history of a lab's policies: active, former and pinned versions, folded from events."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ _FLAGS_OF_FORMAT_1 = (
 
 @dataclass(frozen=True)
 class Slate(Displayed):
-    """The record of one recall: the query, the candidate pool and what was shown.
+    """The record of one recall: the query, the candidate pool and the shown items.
 
     Arrays have one element per candidate, in ascending order of ids.
 

@@ -101,7 +101,7 @@ def bench_conversations(
     embedder: EmbedderSpec = None,
     progress: bool = False,
     executor: Workers = None,
-    store: str | Path | None = None,
+    folder: str | Path | None = None,
 ) -> BenchResult:
     """Rank packs by retrieval quality on labelled conversations.
 
@@ -132,7 +132,7 @@ def bench_conversations(
     executor
         A number of processes, or an object with ``submit``, such as a ``dask.distributed.Client``.
         Each pack is a task. Default: this thread.
-    store
+    folder
         A folder that keeps the result of each pack, such as ``runs/locomo``. A pack with a stored result
         is not measured again; its latencies are those of the run that measured it.
 
@@ -165,10 +165,10 @@ def bench_conversations(
     plan = collect_questions(conversations, labels or {})
     sources = tuple(labelled.conversation for labelled in conversations)
     stored = None
-    if store is not None:
+    if folder is not None:
         about = {"name": dataset, "sha256": sha256}
         turns = [(source.name, source.end, source.rows()) for source in sources]
-        stored = Path(store), _shared_inputs(plan, turns, embedder), about
+        stored = Path(folder), _shared_inputs(plan, turns, embedder), about
     systems = _measure_packs(
         plan, chosen, partial(open_filled, sources, embedder), limit, progress, executor, stored
     )
@@ -198,7 +198,7 @@ def bench_lab(
     progress: bool = False,
     key: KeySource | None = None,
     executor: Workers = None,
-    store: str | Path | None = None,
+    folder: str | Path | None = None,
 ) -> BenchResult:
     """Rank packs by retrieval quality on a user's lab.
 
@@ -228,7 +228,7 @@ def bench_lab(
         A number of processes, or an object with ``submit``. Each pack is a task. An open lab stays in this
         process, so the executor must use threads; other workers read the folder of a lab from this
         machine. Default: this thread.
-    store
+    folder
         A folder that keeps the result of each pack, as for ``memlab.bench_conversations``. It needs the
         folder of a lab.
 
@@ -266,7 +266,7 @@ def bench_lab(
     if isinstance(lab, Lab):
         opened_lab, plan = lab, own_plan(lab.memories, wanted)
         chosen = _load_packs(packs, lambda: opened_lab.policies.pack, baselines=baselines)
-        if store is not None:
+        if folder is not None:
             raise InputError(
                 "An open lab has no stored results, because its recalls may change it. Pass the folder of the lab."
             )
@@ -277,21 +277,21 @@ def bench_lab(
     path = Path(lab).expanduser()
     if not path.is_dir():
         raise NotALab(f"There is no lab at {path}. Pass the folder of a lab.")
-    with tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="memlab-bench-") as temporary:
         with open_lab(path, read_only=True, embedder=embedder, key=key) as source:
             plan = own_plan(source.memories, wanted)
             chosen = _load_packs(packs, lambda: source.policies.pack, baselines=baselines)
             journal = source.io.store.journal
             assert isinstance(journal, Journal)  # a lab with a folder
             stored = None
-            if store is not None:
+            if folder is not None:
                 state = digest_lab(source)
                 stored = (
-                    Path(store),
+                    Path(folder),
                     _shared_inputs(plan, state, embedder),
                     {"name": path.name, "sha256": state},
                 )
-            copy_journal(journal, copy := Path(folder) / "lab")
+            copy_journal(journal, copy := Path(temporary) / "lab")
         systems = _measure_packs(
             plan,
             chosen,

@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -28,7 +29,8 @@ from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.language import Param, Policy
 from memlab.kernel.slates import Slates
-from memlab.science.batch import Workers, run_tasks
+from memlab.science.batch import Workers
+from memlab.science.cells import Inputs, Outcome, hash_inputs, package_versions, run_cells
 from memlab.science.evaluation._intervals import Estimate, Floats, Sample, Statistic, mean
 from memlab.science.evaluation._labels import (
     METRICS,
@@ -245,6 +247,7 @@ def tune(
     seed: Seed = 0,
     progress: bool = False,
     executor: Workers = None,
+    folder: str | Path | None = None,
 ) -> Tuning:
     """Search the parameters of a recall-score policy on a log, and estimate the gain.
 
@@ -292,6 +295,9 @@ def tune(
     executor
         A number of processes, or an object with ``submit``, such as a ``dask.distributed.Client``.
         Each search is a task, which contains the log. Default: this thread.
+    folder
+        A folder that keeps each of the ``folds + 1`` searches, such as ``runs/tuned``. A call that was ended
+        continues, and a repeated one searches nothing.
 
     Returns
     -------
@@ -371,7 +377,23 @@ def tune(
             "The policy has no value with its default parameters: the log has no rewards with known propensities for "
             "its items. Call memlab.evaluate for the reasons."
         )
-    tuning = _search(objective, min(folds, log.clusters), budget, seed, level, progress, executor)
+    stored = None
+    if folder is not None:
+        # Features are not part of the digest of a log. Polars is part of the versions, so its hashes are fixed.
+        inputs = {
+            "measure": "tune",
+            "data": [log.digest(), hash_inputs(objective.pool.hash_rows().to_list())],
+            "labels": labels is not None and hash_inputs(labels.write_ndjson()),
+            "policy": objective.policy.hash,
+            "settings": str([metric, horizon, missing, estimator, reward_range]),
+            "space": space,
+            "search": [min(folds, log.clusters), budget, seed],
+            "versions": package_versions(),
+        }
+        stored = Path(folder).expanduser(), inputs
+    tuning = _search(
+        objective, min(folds, log.clusters), budget, seed, level, progress, executor, stored
+    )
     if evidence is None:
         return tuning
     tests = Tests(log, prepared.settings, features)
@@ -586,23 +608,20 @@ def _search(
     level: float,
     progress: bool,
     executor: Workers,
+    stored: tuple[Path, dict[str, Any]] | None,
 ) -> Tuning:
     """Tune on all clusters, and without each fold to estimate the held-out gain."""
     clusters, names = objective.log.clusters, list(objective.space)
     fold = np.random.default_rng(seed).permutation(clusters) % folds
-    trials: list[pl.DataFrame] = []
-    best_points: list[tuple[float, ...]] = []
+    folder, inputs = stored or (None, {})
     with bar(progress, budget * (folds + 1), unit="trial", desc="tuning") as step:
-        searches = [*range(folds), -1]
-        results = run_tasks(
-            partial(_evolve, objective, fold, budget, seed), searches, executor, step, budget
-        )
-    for left_out, (points, values) in zip(searches, results, strict=True):
-        best_points.append(points[int(np.argmax(values))])
-        columns = dict(zip(names, np.array(points).T, strict=True))
-        trials.append(
-            pl.DataFrame({"search": [left_out] * len(points), **columns, "value": values})
-        )
+        searches = [
+            (Inputs({**inputs, "left out": number}), number) for number in [*range(folds), -1]
+        ]
+        work = partial(_evolve, objective, fold, budget, seed)
+        cells = run_cells(folder, work, searches, executor, step, budget)
+    trials = [cell.rows for cell in cells]
+    best_points = [rows.select(names).row(int(np.argmax(rows["value"]))) for rows in trials]
     *by_fold, best = best_points
     default = objective.default
     rows = [
@@ -647,10 +666,10 @@ def _evolve(
     seed: int,
     left_out: int,
     step: Step,
-) -> tuple[list[tuple[float, ...]], list[float]]:
+) -> Outcome:
     """Search parameters on the clusters of all folds but one by differential evolution.
 
-    Returns all trials.
+    The rows are all trials.
     """
     clusters = fold != left_out
     points: list[tuple[float, ...]] = [objective.default]
@@ -670,7 +689,9 @@ def _evolve(
         budget,
         np.random.default_rng((seed, left_out + 1)),
     )
-    return points, values
+    columns = dict(zip(objective.space, np.array(points).T, strict=True))
+    rows = pl.DataFrame({"search": [left_out] * len(points), **columns, "value": values})
+    return Outcome({}, rows)
 
 
 def search_point(

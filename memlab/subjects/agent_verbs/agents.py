@@ -229,7 +229,7 @@ class Agent(Displayed):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Return an attribute that was renamed, under its earlier name."""
+            """Return the attribute that has replaced a former attribute of this name."""
             if name not in _RENAMED:
                 raise AttributeError(f"Agent has no attribute {name!r}.", name=name, obj=self)
             return renamed(self, "agent", name, _RENAMED)

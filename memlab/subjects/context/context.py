@@ -105,7 +105,7 @@ class Context(Displayed):
 
     @property
     def weak(self) -> bool:
-        """Whether the recall probably contains no answer, in which case the text says so."""
+        """Whether the recall probably contains no answer; if so, the text says so."""
         return self.hits.weak
 
     @property

@@ -149,7 +149,7 @@ class Ran(Sequence[Step], Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row per operation, which holds the result.
+        """A frame with one row per operation, which contains the operation's result.
 
         The columns are ``step``, ``line``, ``operation``, ``result``, ``touched`` and ``source``.
         """

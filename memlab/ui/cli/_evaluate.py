@@ -700,7 +700,7 @@ def _run_bench(
     if store is not None:
         if budgets:
             raise click.UsageError("--store keeps rankings: leave out --budgets.")
-        options["store"] = store
+        options["folder"] = store
     if not budgets:
         if report or answers or model or judge or run:
             raise click.UsageError(

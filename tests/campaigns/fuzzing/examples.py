@@ -874,7 +874,13 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     ),
     "evolve": lambda d: (
         memlab.evolve,
-        {"data": d.rewarded, "start": "near", "missing": "zero", "budget": 4, "cluster": "decision"},
+        {
+            "data": d.rewarded,
+            "start": "near",
+            "missing": "zero",
+            "budget": 4,
+            "cluster": "decision",
+        },
     ),
     "Evolved.report": lambda d: (d.evolved().report, {"path": d.folder / "evolved.html"}),
     "tune": lambda d: (

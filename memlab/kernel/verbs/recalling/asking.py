@@ -211,8 +211,8 @@ class Past:
     ) -> Slate:
         """Return the slate that ``pack`` would have given for a logged query.
 
-        Query, filters and vector are the logged ones. No candidate is explored, and nothing is written. ``instead``
-        maps the state before the decision to a counterfactual change and its inverse.
+        The query, the filters and the vector come from the log. No candidate is explored, and nothing is written.
+        ``instead`` maps the state before the decision to a counterfactual change and its inverse.
 
         Raises InputError if an expression filtered the recall, which the log does not store.
         """
