@@ -22,7 +22,7 @@ if sys.platform == "win32":
     from memlab.errors import UnsupportedSystem
 
     raise UnsupportedSystem(
-        "memlab does not run on Windows, because it locks labs as POSIX systems do; install it on Linux, macOS or the "
+        "memlab does not run on Windows, because it needs POSIX file locks: install it on Linux, macOS or the "
         "Windows Subsystem for Linux."
     )
 
@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from memlab.science.evaluation import plan as plan
     from memlab.science.evaluation import tune as tune
     from memlab.science.evaluation import verdict as verdict
+    from memlab.science.evolution import evolve as evolve
     from memlab.science.experiments import Experiment as Experiment
     from memlab.science.history import compare as compare
     from memlab.science.history import replay as replay
@@ -148,6 +149,7 @@ _WHERE = {
     "decrypt": "subjects.io.encrypting",
     "encrypt": "subjects.io.encrypting",
     "evaluate": "science.evaluation",
+    "evolve": "science.evolution",
     "extend": "kernel.extension",
     "extensions": "kernel.extension",
     "failures": "science.evaluation",

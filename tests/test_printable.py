@@ -94,6 +94,7 @@ CALLS = {
     "upkeep mirror": [LAB, "mirrored"],
     "upkeep backup": [LAB],
     "evaluate": [LAB, "--policies", "default"],
+    "evolve": [LAB, "--budget", 4, "--missing", "zero"],
     "edit": [LAB, 2, "--set", f"title=more {EVIL}"],
     "forget": [LAB, 2],
     "restore": [LAB, 2],

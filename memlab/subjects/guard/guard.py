@@ -108,7 +108,7 @@ class Guard(Report):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for each recall: the loss so far, with bounds; in shadow, what both packs show.
+        """A frame with one row per recall: the loss so far, or the shadow comparison.
 
         Columns: ``recall`` (its event), ``guarded`` (1 for results of the guarded pack, 0 for those
         of the active pack, -1 if both have the same), ``reward`` from 0 to 1, ``loss``, ``low`` and
@@ -180,7 +180,7 @@ def guard_pack(
     plan: bool,
     reason: str,
 ) -> Guard:
-    """Begin, forecast or report a guard; see ``Lab.guard``."""
+    """Begin a guard, forecast its length, or report on it; see ``Lab.guard``."""
     low, high = map(float, reward_range)
     if not low < high or not math.isfinite(high - low):
         raise InputError(f"reward_range is a lower and a higher number, not {reward_range!r:.60}.")
@@ -262,7 +262,7 @@ def _report(
 
 
 def _track(lab: Any, record: GuardRecord) -> pl.DataFrame:
-    """Fold the events of a guard again, with a row for each recall whose feedback counts."""
+    """Return a frame, rebuilt from events, with one row per recall whose feedback counts."""
     guards, rows, states = Guards(), list[list[float]](), []
     for event in lab.io.store.journal.events(record.seq - 1, kinds=Guards.kinds):
         guards.fold(event)
@@ -290,7 +290,7 @@ def _track(lab: Any, record: GuardRecord) -> pl.DataFrame:
 
 
 def _read_shadow(lab: Any, record: GuardRecord) -> pl.DataFrame:
-    """Compare the results of both packs in the recalls that a pack shadowed."""
+    """Return a comparison of both packs' results for each recall under a shadow guard."""
     slates = lab.slates()
     decisions = slates.decisions.filter(
         pl.col("decision") > record.seq, pl.col("challenge").is_not_null()
@@ -317,7 +317,7 @@ def _read_shadow(lab: Any, record: GuardRecord) -> pl.DataFrame:
 
 
 def _rewards(slates: Slates) -> pl.LazyFrame:
-    """Return the reward of each judgement of a recall; an outcome alone counts 1 or 0."""
+    """Return the reward of each judgement; an outcome without a reward counts as 1 or 0."""
     by_outcome = (pl.col("outcome") == "success").cast(pl.Float64)
     return slates.feedback.filter(pl.col("decision").is_not_null()).select(
         "decision", "memory_id", reward=pl.coalesce("reward", by_outcome)
@@ -337,7 +337,7 @@ class _Log(NamedTuple):
 
 
 def _forecast(lab: Any, pack: Pack, options: Mapping[str, float]) -> tuple[pl.DataFrame, str]:
-    """Forecast the recalls that each loss takes, and say on which data."""
+    """Return the forecast number of recalls before a rollback for each loss, and its basis."""
     log = _read_log(lab, pack, options)
     rows = []
     for sd in _LOSSES:
@@ -368,7 +368,7 @@ def _forecast(lab: Any, pack: Pack, options: Mapping[str, float]) -> tuple[pl.Da
 
 
 def _read_log(lab: Any, pack: Pack, options: Mapping[str, float]) -> _Log:
-    """Read what the forecast needs from the latest recalls of the log."""
+    """Return the rewards and differences in the latest logged recalls, for a forecast."""
     slates, low, scale = lab.slates(), options["low"], options["high"] - options["low"]
     by_recall = _rewards(slates).group_by("decision").agg(pl.col("reward").mean())
     latest = by_recall.sort("decision").tail(_RECALLS).collect()

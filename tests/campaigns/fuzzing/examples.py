@@ -291,6 +291,9 @@ class Desk:
     def evaluation(self) -> memlab.science.evaluation.Evaluation:
         return memlab.evaluate(self.log, ["similarity", "recency"], missing="zero")
 
+    def evolved(self) -> memlab.science.evolution.Evolved:
+        return memlab.evolve(self.rewarded, "near", missing="zero", budget=4)
+
     def experiment(self) -> memlab.Experiment:
         """An experiment of two baselines on a conversation."""
         return memlab.Experiment(
@@ -868,6 +871,17 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         memlab.plan,
         {"slates": d.rewarded, "policies": ["near", "far"], "baseline": "near"},
     ),
+    "evolve": lambda d: (
+        memlab.evolve,
+        {
+            "data": d.rewarded,
+            "start": "near",
+            "missing": "zero",
+            "budget": 4,
+            "cluster": "decision",
+        },
+    ),
+    "Evolved.report": lambda d: (d.evolved().report, {"path": d.folder / "evolved.html"}),
     "tune": lambda d: (
         memlab.tune,
         {

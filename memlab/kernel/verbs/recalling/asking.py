@@ -211,8 +211,8 @@ class Past:
     ) -> Slate:
         """Return the slate that ``pack`` would have given for a logged query.
 
-        Query, filters and vector are the logged ones. No candidate is explored, and nothing is written. ``instead``
-        maps the state before the decision to a counterfactual change and its inverse.
+        The query, the filters and the vector come from the log. No candidate is explored, and nothing is written.
+        ``instead`` maps the state before the decision to a counterfactual change and its inverse.
 
         Raises InputError if an expression filtered the recall, which the log does not store.
         """
@@ -485,7 +485,7 @@ class Questions:
         """
         if not isinstance(decision.get("decision"), int):
             raise InputError(
-                f"A decision is a row of lab.slates().decisions; {describe_value(decision)} names no recall."
+                f"No recall has the decision {describe_value(decision)}. Pass a number from lab.slates().decisions."
             )
         with self._store.reading():
             self._store.refresh_index()
