@@ -262,7 +262,7 @@ def _report(
 
 
 def _track(lab: Any, record: GuardRecord) -> pl.DataFrame:
-    """Return a frame with one row per recall whose feedback counts, from the guard's events."""
+    """Return a frame, rebuilt from events, with one row per recall whose feedback counts."""
     guards, rows, states = Guards(), list[list[float]](), []
     for event in lab.io.store.journal.events(record.seq - 1, kinds=Guards.kinds):
         guards.fold(event)
@@ -337,7 +337,7 @@ class _Log(NamedTuple):
 
 
 def _forecast(lab: Any, pack: Pack, options: Mapping[str, float]) -> tuple[pl.DataFrame, str]:
-    """Return a forecast of the recalls before each loss causes a rollback, and its basis."""
+    """Return the forecast number of recalls before a rollback for each loss, and its basis."""
     log = _read_log(lab, pack, options)
     rows = []
     for sd in _LOSSES:
