@@ -272,13 +272,13 @@ class Experiment(Report):
             else spec
             for number, (name, spec) in enumerate(list_policies(declared["policies"]))
         }
-        named = isinstance(declared["policies"], Mapping)
+        is_table = isinstance(declared["policies"], Mapping)
         data = {
             name: path.parent / value if isinstance(value, Path) else value
             for name, value in name_data(declared["data"]).items()
         }
         folder = path.parent / Path(declared.pop("folder", "runs")).expanduser()
-        placed = {"policies": policies if named else [*policies.values()], "data": data}
+        placed = {"policies": policies if is_table else [*policies.values()], "data": data}
         return cls(**{"name": path.stem, **declared, **placed, "folder": folder})
 
     # -- running ------------------------------------------------------------------------------------------------------
