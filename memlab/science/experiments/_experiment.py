@@ -232,7 +232,7 @@ class Experiment(Report):
     @classmethod
     @checked
     def read(cls, path: str | Path) -> Experiment:
-        """Read an experiment from a TOML file, in which nothing is executed.
+        """Read an experiment from a TOML file, without executing code.
 
         Parameters
         ----------
@@ -285,7 +285,7 @@ class Experiment(Report):
 
     @checked
     def run(self, *, executor: Workers = None, progress: bool = False) -> Experiment:
-        """Measure all cells that have no result, and store each as soon as it is known.
+        """Measure all cells without a result, and store each result at once.
 
         Parameters
         ----------
@@ -338,7 +338,7 @@ class Experiment(Report):
         return self
 
     def _inputs(self) -> Iterator[tuple[tuple[str, str, int], Inputs]]:
-        """Yield the policy, data and seed of each cell, and what goes into it."""
+        """Yield each cell's policy, data and seed, with the inputs that identify the cell."""
         for data, policy, seed in product(self.data, self.packs, self.seeds):
             pack, digest = self.packs[policy], self._digests.get(data, "")
             about = {
@@ -349,7 +349,7 @@ class Experiment(Report):
             yield (policy, data, seed), Inputs(values, about)
 
     def _check_data(self) -> dict[str, str]:
-        """Return the digest of each data set; DatasetError if one differs from that of an earlier run."""
+        """Return the digest of each data set; raise DatasetError if data changed since a run."""
         recorded = self._read_declared()
         digests = {}
         for name, value in self.data.items():
@@ -363,7 +363,7 @@ class Experiment(Report):
         return recorded | digests
 
     def _read_declared(self) -> dict[str, str]:
-        """Return the digests of the data of earlier runs, by name."""
+        """Return the digests of the data in earlier runs, by data name."""
         path = self.folder / _DECLARED
         try:
             digests = json.loads(read_source_file(path))["data"] if path.exists() else {}
@@ -374,7 +374,7 @@ class Experiment(Report):
             ) from error
 
     def _write_declared(self) -> None:
-        """Write what was declared, with the digests of all data so far."""
+        """Write the declared experiment, with the digests of all data used until now."""
         declared = {
             "name": self.name,
             "policies": {name: pack.hash for name, pack in self.packs.items()},
@@ -646,7 +646,7 @@ class Experiment(Report):
 
     @property
     def missing(self) -> int:
-        """The number of cells without a result."""
+        """The number of cells that have no result yet."""
         return sum(1 for _ in self._inputs()) - sum(1 for _ in self._cells())
 
     def _overall(self) -> pl.DataFrame:
@@ -655,7 +655,7 @@ class Experiment(Report):
         return results.filter(pl.col("seed").is_null()) if len(self.seeds) > 1 else results
 
     def _caption(self) -> str:
-        """Return what the experiment has, in one sentence."""
+        """Describe the experiment in one sentence: policies, data, seeds and missing cells."""
         seeds = f" with {count_of(len(self.seeds), 'seed')}" if len(self.seeds) > 1 else ""
         missing = f"; {count_of(self.missing, 'cell')} without a result" if self.missing else ""
         sets = count_of(len(self.data), "data set")
@@ -708,7 +708,7 @@ class Experiment(Report):
 
 
 def _load_packs(policies: object) -> dict[str, Pack]:
-    """Return the packs of policies by name; the names of baselines stand for their texts."""
+    """Return the packs of the policies by name; accept the names of baselines."""
     packs: dict[str, Pack] = {}
     for name, spec in list_policies(policies):
         pack = as_pack(BASELINES.get(spec, spec) if isinstance(spec, str) else spec, None, name)
@@ -723,7 +723,7 @@ def _load_packs(policies: object) -> dict[str, Pack]:
 
 
 def _identify(measure: Any) -> dict[str, Any]:
-    """Return the name, the source and the options of a function, which decide what it measures."""
+    """Return the name, the source hash and the options of a measuring function."""
     function, options = measure, {}
     if isinstance(measure, partial):
         function, options = measure.func, {"args": list(measure.args), "keywords": measure.keywords}
