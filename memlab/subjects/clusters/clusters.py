@@ -96,7 +96,7 @@ class Clustered(Displayed):
     frame: pl.DataFrame = field(repr=False)
 
     def __len__(self) -> int:
-        """Return the number of live clusters."""
+        """Return the number of active clusters."""
         return int(self.frame["what"].is_in(("new", "kept", "moved")).sum())
 
     @checked
@@ -208,7 +208,7 @@ class LabClusters:
         return cluster_lab(self._core.store, self._core.store.clock(), min_size=min_size, seed=seed)
 
     def frame(self) -> pl.DataFrame:
-        """Return a frame with one row per live cluster, in descending order of size.
+        """Return a frame with one row per active cluster, in descending order of size.
 
         Returns
         -------

@@ -80,7 +80,7 @@ def summaries_by_id(state: State) -> dict[int, Summary]:
 
 
 def select_active_summaries(state: State, rows: Sequence[int]) -> list[int]:
-    """Return the rows that hold a summary that is active and was not undone."""
+    """Return the rows of summaries that are active and were not undone."""
     summaries, status = get_summaries(state).all, state.names["status"]
     return [
         row

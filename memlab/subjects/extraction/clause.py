@@ -294,7 +294,7 @@ class ClauseWords:
     # Values
 
     def read_value(self, index: int, sort: str) -> ClauseValue | None:
-        """Return the value that starts at a word and ends as the rules for its sort say.
+        """Return the value that starts at a word and ends by the rules for its sort of value.
 
         The value is in the third person. The result is None if the value is empty, refers to the
         moment, or is a whole sentence.

@@ -671,7 +671,7 @@ class _ModelReader:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _read(self, turns: Sequence[Turn]) -> list[tuple[Sequence[Turn], Read | ModelError]]:
-        """Yield a model's proposals; ask for halves of the messages after an unusable answer."""
+        """Yield a model's proposals; after an unusable answer, send half of the messages."""
         try:
             if self._silent >= _SILENT:
                 raise NoAnswer(

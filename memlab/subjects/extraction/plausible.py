@@ -254,7 +254,7 @@ def _rate_work(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_language(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a language; names and known languages are plausible, manners are not."""
+    """Rate a language; names and listed languages are plausible, manners are not."""
     if words[0] in _plausible_words("manners"):
         return "no"
     is_named = any(part[:1].isupper() for part in value.split())

@@ -59,8 +59,8 @@ def forecast_recalls(
     """Forecast the number of recalls within which a loss leads to a rollback.
 
     ``rewards`` (f64[n]) are those of recalls under the active pack, from 0 to 1. Under the guarded
-    pack, as many of them are 0 as the loss takes. None if the loss is above their mean or takes over
-    ten million recalls.
+    pack, as many of them are 0 as the loss takes. None if the loss is above their mean or needs more
+    than ten million recalls.
     """
     mean, count = float(rewards.mean()), len(rewards)
     if not 0 < loss <= mean:

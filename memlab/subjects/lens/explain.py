@@ -352,7 +352,7 @@ class Why(Displayed):
 
     @property
     def difference(self) -> float | None:
-        """The first item's value minus the second item's value, or None if not numbers."""
+        """The first value minus the second value, or None if either is no number."""
         return self.a - self.b if _number(self.a) and _number(self.b) else None  # type: ignore[operator]
 
     @property

@@ -511,7 +511,7 @@ def conflicts(new: Claim | None, old: Claim | None) -> bool:
 
 
 def updates(new: Claim | None, old: Claim | None) -> bool:
-    """Return whether a new claim says that an old claim no longer holds.
+    """Return whether a new claim declares an old claim invalid.
 
     >>> updates(claim("The user has moved to Seattle"), claim("The user lives in Boston"))
     True
