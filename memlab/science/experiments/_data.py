@@ -70,7 +70,7 @@ def name_data(data: object) -> dict[str, Any]:
     }
 
 
-def digest_data(value: Any, embedder: EmbedderSpec) -> str:
+def digest_data(value: Any, embedder: EmbedderSpec = None) -> str:
     """Return the SHA-256 of the contents of data, such as a file, a lab or a frame."""
     # Contents alone count, so that the digest is the same after a move and on another machine.
     if isinstance(value, Lab):
