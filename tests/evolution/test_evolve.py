@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from chat_server import completion, serving
 from numpy.typing import NDArray
 
 import memlab
 from memlab.errors import InputError
 from memlab.io.ingest import read_locomo
+from memlab.kernel.extension import forget_extension
 from memlab.kernel.language import Policy
 from memlab.science.breeding import mutate
 from memlab.science.evaluation import judge, measure
 from memlab.science.evolution import Evolved, ParentEvidence
 from memlab.science.evolution._data import Data, read_data
+from memlab.science.evolution._propose import Refusal, call_proposer
 from memlab.science.evolution._search import score_program
 
 Log = tuple[memlab.Slates, pl.DataFrame]
@@ -166,6 +169,12 @@ def test_a_time_is_reproduced_by_its_number_of_programs(planted: Log) -> None:
     timed = search(planted, budget="0.1 s")
     assert timed.tried
     assert search(planted, budget=timed.tried).front.equals(timed.front)
+
+
+def test_a_finished_search_by_time_is_read_again(planted: Log, tmp_path: Path) -> None:
+    timed = search(planted, budget="0.1 s", folder=tmp_path)
+    again = search(planted, budget="0.1 s", folder=tmp_path)
+    assert (again.tried, again.front.equals(timed.front)) == (timed.tried, True)
 
 
 def test_an_interrupted_search_continues_to_the_same_front(planted: Log, tmp_path: Path) -> None:
@@ -368,3 +377,97 @@ def test_bad_arguments_are_refused(planted: Log, options: dict[str, Any], messag
 def test_data_of_another_kind_is_refused(data: Any) -> None:
     with pytest.raises(InputError, match="on a lab, on slates"):
         memlab.evolve(data, START, budget=10)
+
+
+def _size(pool: memlab.Pool) -> list[float]:
+    return [float(len(text)) for text in pool.texts]
+
+
+def test_a_registered_feature_wins_and_is_missed_when_it_is_gone() -> None:
+    size = memlab.Feature("size", "num", "memory", "length", compute=_size)
+    memlab.extend(memlab.Extension("sizes", "1.0", features=(size,)))
+    lab = memlab.open()
+    rng = np.random.default_rng(0)
+    texts = [
+        f"note {number} " + "x" * int(length)
+        for number, length in enumerate(rng.integers(5, 200, 40))
+    ]
+    longest = sorted(range(40), key=lambda item: -len(texts[item]))[:3]
+    lab.remember(texts)
+    for number in range(60):
+        lab.questions.add(f"note about {number}?", wants=[int(item) + 1 for item in longest])
+    seen: list[ParentEvidence] = []
+
+    def propose(parent: Policy, evidence: ParentEvidence) -> str:
+        seen.append(evidence)
+        return "(fn [size] size)"
+
+    found = memlab.evolve(lab, "similarity", metric="recall@3", budget=40, propose=propose)
+    assert "size" in seen[0].features
+    assert "date-gap" not in seen[0].features  # the same for all candidates
+    assert isinstance(found.best, memlab.Pack)
+    assert "size" in found.best.policies["recall-score"].inputs
+    assert found.best.policies["recall-score"].hash in found.front["hash"].to_list()
+    forget_extension("sizes")
+    with pytest.raises(memlab.MemlabError, match="size"):
+        lab.challenge(found.best)
+    assert lab.policies.pack.hash == memlab.load_pack("memlab").hash
+
+
+def test_a_language_model_is_asked_within_its_budget(planted: Log) -> None:
+    def answer(body: Any, handler: Any) -> bytes:
+        return bytes(completion("Here it is:\n```hy\n(fn [a b] (* a b))\n```", tokens=100))
+
+    with serving(answer) as (url, requests):
+        model = memlab.LanguageModel(f"{url}/v1", "small", calls=1)
+        found = search(planted, budget=1100, propose=model)
+    assert found.proposals == 3
+    assert len(requests) == 1
+    assert len(found.refusals) == 2
+    assert "OverBudget" in found.refusals[0]
+    assert "propose" in found.lineage["operator"].to_list()
+    told = requests[0][2]["messages"][-1]["content"]
+    assert "Worst decisions:" in told
+    assert "a: a column of the log" in told
+
+
+HOSTILE = (
+    "(import os)",
+    '(fn [a] (__import__ "os"))',
+    "(fn [a] (. a __class__))",
+    "(fn [a] (eval a))",
+    "(defmacro m [x] `(m ~x)) (fn [a] (m a))",
+    "(fn [a] " + "(+ a " * 3000 + "a" + ")" * 3001,
+    "(fn [a] (** (** (** 9 9) 9) a))",
+    "(pack p) (defpolicy cut [seed] seed)",
+    '(fn [a] "\x00")',
+    "#[[\n]]#",
+    "(fn [[a b]] a)",
+    "(fn [a] (param :w 1 :low 2 :high 0))",
+    "\ud800",
+    "(fn [a] (* a inf))",
+    "",
+)
+
+
+def test_hostile_proposals_end_as_refusals(planted: Log) -> None:
+    data = read_data(planted[0], START, planted[1], "recall@3", [], 0, **SETTINGS)
+    rng = np.random.default_rng(0)
+    evidence = ParentEvidence(0.0, "recall@3", {}, (), lambda: ({}, (), ()))
+    texts = [*HOSTILE]
+    for _ in range(300):
+        text = list(texts[int(rng.integers(len(HOSTILE)))] or START)
+        for _ in range(3):
+            text[int(rng.integers(len(text)))] = chr(int(rng.integers(1, 0x250)))
+        texts.append("".join(text))
+    compiled = 0
+    for text in texts:
+        try:
+            policy = call_proposer(
+                lambda *_, text=text: text, data.start, evidence, data.compile, 5.0
+            )
+            data.parts["search"].matrix.scores(policy)
+            compiled += 1
+        except Refusal:
+            continue  # any other exception fails the test
+    assert compiled < len(texts) / 2

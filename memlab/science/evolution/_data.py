@@ -187,22 +187,21 @@ def _read_slates(data: Any, start: Any, labels: Any) -> tuple[Slates, pl.DataFra
 def _recall_questions(lab: Any, start: Any = None) -> tuple[Slates, pl.DataFrame]:
     """Recall every accepted question of a lab, and return the log and its labels.
 
-    The recalls are not stored. Their pack reads every feature, also those that are computed on demand.
+    A decision has the number of its question. The recalls are not stored. Their pack reads every
+    feature, also those that are computed on demand.
     """
     active = lab.policies.pack
     pack = active if start is None else as_pack(start, lambda: active)
     pack = pack.with_policy(SLOT, compile_policy(_read_all(), get_slot(SLOT).signature, name=SLOT))
     questions, now = read_asked(lab.questions, None), lab.io.store.clock()
     slates = [
-        replace(recall_question(lab, pack, row, 10, now).slate, decision=number)
-        for number, row in enumerate(questions, 1)
+        replace(recall_question(lab, pack, row, 10, now).slate, decision=row["question"])
+        for row in questions
     ]
     labels = pl.DataFrame(
-        {
-            "decision": range(1, len(questions) + 1),
-            "memory_id": [sorted(set(row["wants"])) for row in questions],
-        },
+        [(row["question"], sorted(set(row["wants"]))) for row in questions],
         schema={"decision": pl.Int64, "memory_id": pl.List(pl.Int64)},
+        orient="row",
     )
     labels = labels.explode("memory_id").with_columns(relevance=pl.lit(1.0))
     return Slates.of(slates, pl.DataFrame(schema=TABLES["feedback"]), lab=lab), labels

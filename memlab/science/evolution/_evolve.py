@@ -118,8 +118,8 @@ def evolve(
         With labels, such as "recall@10"; default "ndcg@10". With feedback "value": the mean reward,
         with the minimum for unsupported items.
     anchors
-        Ids of decisions that must not get worse than under the start. Their clusters belong to the
-        search part.
+        Ids of decisions, or of questions of the lab, that must not get worse than under the start.
+        Their clusters belong to the search part.
     budget
         A number of programs, or a time such as "90 s", "10 min" or "1 h". A time ends the search
         after whole rounds.
@@ -219,20 +219,18 @@ def evolve(
         unit="program" if programs else "s",
         desc="evolving",
     ) as step:
-        begun = clock = monotonic()
-        step(state.tried if programs else 0)
+        step(state.tried if programs else state.seconds)
         try:
-            while (
-                state.tried < programs if programs else clock - begun < seconds or not state.tried
-            ):
+            while state.tried < programs if programs else state.seconds < seconds:
+                clock = monotonic()
                 size = min(ROUND, programs - state.tried) if programs else ROUND
                 if proposer is not None:
                     _ask(proposer, read, search, state, timeout)
                 run_round(search, state, size, executor)
+                state.seconds += (spent := monotonic() - clock)
                 if path is not None:
                     save_state(path, inputs, state)
-                step(size if programs else monotonic() - clock)
-                clock = monotonic()
+                step(size if programs else spent)
                 if show is not None:
                     show(_archive_frame(state))
         except KeyboardInterrupt:
@@ -457,9 +455,7 @@ def _judge(
                 "gain": gain.value,
                 "gain_low": gain.low,
                 "gain_high": gain.high,
-                "hash": data.pack(program.policy).hash
-                if not is_start or data.base is None
-                else data.base.hash,
+                "hash": program.policy.hash,
                 "parents": list(program.parents),
                 "operator": program.operator,
                 "policy": program.policy.source,

@@ -54,6 +54,7 @@ class State:
     archive: Archive
     rounds: int = 0
     tried: int = 0
+    seconds: float = 0.0
     tuned: list[str] = field(default_factory=list)
     lineage: dict[str, tuple[tuple[str, ...], str, float]] = field(default_factory=dict)
     proposals: int = 0
@@ -250,6 +251,7 @@ def save_state(folder: Path, inputs: str, state: State) -> None:
         "inputs": inputs,
         "rounds": state.rounds,
         "tried": state.tried,
+        "seconds": state.seconds,
         "tuned": state.tuned,
         "proposals": state.proposals,
         "refusals": state.refusals,
@@ -293,7 +295,7 @@ def load_state(folder: Path, inputs: str, data: Data, state: State) -> bool:
         program = programs[key]
         ranks = dict(archive.niches_of(program, program.size))
         archive.niches[tuple(niche)] = (ranks[tuple(niche)], program.value, -program.size), program
-    state.rounds, state.tried, state.tuned = body["rounds"], body["tried"], body["tuned"]
-    state.proposals, state.refusals = body["proposals"], body["refusals"]
+    for name in ("rounds", "tried", "seconds", "tuned", "proposals", "refusals"):
+        setattr(state, name, body[name])
     state.lineage = {key: (tuple(row[0]), row[1], row[2]) for key, row in body["lineage"].items()}
     return True

@@ -145,7 +145,7 @@ class Verifying:
         both = sorted(set(accepted_ids) & set(rejected_ids))
         if both:
             raise InputError(
-                f"Memory {both[0]} is both accepted and rejected: name it in one of the two."
+                f"Memory {both[0]} is both accepted and rejected: name it in only one of the two lists."
             )
         checked_relations = _check_relations(
             {**verdict.relations, **(relations or {})}, accepted_ids, self._core.open_words

@@ -206,7 +206,7 @@ class Contexts:
         paths = [files] if isinstance(files, str) else list(files)
         for file in paths:
             if not file.strip():
-                raise InputError("files are paths such as src/auth.py; one of them is empty.")
+                raise InputError("A path in files= is empty. Pass paths such as src/auth.py.")
             validate_text(file, where="files")
         sheet = Sheet(budget) if tokens is None else Sheet(budget, TokenizerSize(tokens))
         injection = Injection(self._files, sheet, again=again)
