@@ -100,7 +100,7 @@ def keywords(
     """Return the terms that distinguish each group of texts, in descending order of score.
 
     ``labels[i]`` is the group of ``texts[i]``. Texts of the group -1 count only as background. The score of a term is
-    ``n * log(1 + mean / all)``. ``n`` is the number of texts of the group with the term, ``all`` is the number of all
+    ``n * log(1 + mean / all)``. ``n`` is the number of texts of the group with the term. ``all`` is the number of all
     texts with the term, and ``mean`` is the mean number of terms per group. This is c-TF-IDF (Grootendorst, 2022) over
     texts instead of occurrences. Terms of a single text come last. Stop words of the language, bare numbers and the
     terms in `exclude` are left out. Of terms with the same stem, only the best is returned.
