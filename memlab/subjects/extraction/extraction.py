@@ -429,7 +429,7 @@ class Extraction:
     def _turn_before(
         self, session: str | None, project: str | None, skipped: int
     ) -> Message | None:
-        """Return the turn before a session's last ``skipped`` turns, or None without a turn."""
+        """Return the turn before a session's last ``skipped`` turns, or None in a short session."""
         if session is None:
             return None
         turns = self._turns(session, project, 1)
