@@ -89,7 +89,7 @@ class Cell:
     --------
     >>> cell = Cell({"seed": 0}, {}, {"questions": 2}, pl.DataFrame({"question": ["q1", "q2"]}))
     >>> cell.hash[:8]
-    'fd6e97d7'
+    'de7d7744'
     """
 
     inputs: Mapping[str, Any]

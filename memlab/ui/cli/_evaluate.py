@@ -323,7 +323,7 @@ def evolve(
     as_json: bool,
     **options: Any,
 ) -> Report:
-    """Search for a better policy on the questions of LAB, or else on its log.
+    """Search for a better policy on the questions of LAB, or on its log if it has no questions.
 
     Nothing is installed. A winner is better on clusters that the search never read. --out writes it
     to a file, and memlab policy challenge compares it with the active pack.
