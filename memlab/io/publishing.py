@@ -200,7 +200,7 @@ class PublishedPack(Report):
 
     @checked
     def check(self, *data: str | Path, measure: Annotated[Any, AsGiven] = None) -> pl.DataFrame:
-        """Compute the figures of the evidence again, and compare them to the last digit.
+        """Recompute the figures of the evidence, and compare all their digits.
 
         Parameters
         ----------
@@ -441,7 +441,7 @@ def _read(data: bytes, name: str) -> PublishedPack:
 
 
 def _compile(content: _Content, name: str) -> Pack:
-    """Return the pack of the texts in the file `name`, if it has the stated hash."""
+    """Compile the pack in the file `name`, and check its stated hash."""
     load_installed()
     if faults := describe_missing(content.needs):
         raise MissingExtension(
@@ -465,7 +465,7 @@ def _compile(content: _Content, name: str) -> Pack:
 
 
 def _to_record(cell: Cell) -> _Cell:
-    """Return the part of a cell that is published: no text of the pack, and no time that a machine took."""
+    """Return the published part of a cell, without the pack's text and without measured times."""
     rows = cell.rows.to_dict(as_series=False)
     record = {"hash": cell.hash, "inputs": cell.inputs, "rows": rows}
     try:
@@ -485,7 +485,7 @@ def _to_record(cell: Cell) -> _Cell:
 
 
 def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
-    """Return a cell of the file `name`, if it measured the pack and its figures are those of its rows."""
+    """Return a cell of the file `name`; raise an error if its pack or its figures do not match."""
     about = {"data": {"name": record.data, "sha256": record.sha256}}
     results = {"metrics": msgspec.to_builtins(record.metrics)}
     try:
@@ -502,7 +502,7 @@ def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
                 for figure in (stated, computed[metric])
             )
             if not np.allclose(before, now, rtol=0, atol=1e-9, equal_nan=True):
-                raise ValueError(f"its figures of {metric} are not those of its rows")
+                raise ValueError(f"its figures of {metric} do not follow from its rows")
     except (ValueError, TypeError, RecursionError, pl.exceptions.PolarsError) as error:
         raise DatasetError(
             f"The evidence {record.hash[:12]} of {name} is invalid: {error}. Ask the publisher for another file."
@@ -511,7 +511,7 @@ def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
 
 
 def _compare(cell: Cell, again: Cell) -> Iterator[dict[str, Any]]:
-    """Yield a row of ``PublishedPack.check`` for each metric of a cell."""
+    """Yield a row of ``PublishedPack.check`` for each metric in a cell of the evidence."""
     stated, computed = _to_record(cell), _to_record(again)
     before, now = _flatten(stated.inputs), _flatten(computed.inputs)
     other = [
@@ -540,7 +540,7 @@ def _compare(cell: Cell, again: Cell) -> Iterator[dict[str, Any]]:
 
 
 def _flatten(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return inputs with each version under its own name."""
+    """Move the versions of packages in a cell's inputs to the top level."""
     versions = inputs.get("versions")
     rest = {name: value for name, value in inputs.items() if name != "versions"}
     return rest | (versions if isinstance(versions, dict) else {})
