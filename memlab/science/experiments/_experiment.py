@@ -628,7 +628,9 @@ class Experiment(Report):
                 render_latex(self._table(), f"{self._caption()}. {self._provenance()}") + "\n", path
             )
         if ending != ".html":
-            raise InputError(f'A report is an .html, .tex or .csv file, not "{Path(path).name}".')
+            raise InputError(
+                f'A report must be an .html, .tex or .csv file, not "{Path(path).name}".'
+            )
         first, *others = self.packs
         comparisons = [] if self.missing else [self.compare(name, first) for name in others]
         tables = [self._table(), *(each._table(f"{each.a} minus {first}") for each in comparisons)]
@@ -739,7 +741,7 @@ def _identify(measure: Any) -> dict[str, Any]:
         }
     except (OSError, TypeError, ValueError, AttributeError):
         raise InputError(
-            "measure is a function of a module or a notebook, or a functools.partial of one with options of JSON "
+            "measure must be a function of a module or a notebook, or a functools.partial of one with options of JSON "
             f"values; not {describe_value(measure)}."
         ) from None
 
