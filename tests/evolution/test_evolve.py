@@ -177,6 +177,18 @@ def test_a_finished_search_by_time_is_read_again(planted: Log, tmp_path: Path) -
     assert (again.tried, again.front.equals(timed.front)) == (timed.tried, True)
 
 
+def test_the_texts_of_the_front_have_the_tuned_values_of_parameters() -> None:
+    log = build_log(lambda v: v["b"] + 0.2 * v["a"])
+    start = "(fn [a b] (+ (* (param :a 1.0 :low 0 :high 2) a) (* (param :b 1.0 :low 0 :high 2) b)))"
+    found = search(log, start, budget=1000)
+    data = read_data(log[0], start, log[1], "recall@3", [], 0, **SETTINGS)
+    assert "tune" in found.frame["operator"].to_list()
+    for name, frame in (("search", found.frame), ("report", found.front)):
+        for text, value in frame.select("policy", "value").iter_rows():
+            scored = score_program(data.parts[name], data.compile(text), (), "")
+            assert scored.value == pytest.approx(value, abs=1e-9)
+
+
 def test_an_interrupted_search_continues_to_the_same_front(planted: Log, tmp_path: Path) -> None:
     whole = search(planted, budget=1200)
     rounds = 0
