@@ -89,7 +89,7 @@ class Cell:
     --------
     >>> cell = Cell({"seed": 0}, {}, {"questions": 2}, pl.DataFrame({"question": ["q1", "q2"]}))
     >>> cell.hash[:8]
-    'fd6e97d7'
+    'de7d7744'
     """
 
     inputs: Mapping[str, Any]
@@ -104,7 +104,7 @@ class Cell:
 
 
 def hash_inputs(inputs: object) -> str:
-    """Return the SHA-256 of JSON values and times, which does not depend on the order of keys."""
+    """Return the SHA-256 of JSON values and times, independent of the order of keys."""
     text = json.dumps(inputs, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -162,7 +162,7 @@ def write_cell(folder: Path, cell: Cell) -> Path:
 
 
 def find_cell(folder: Path, hash: str) -> Cell | None:
-    """Return the cell with a hash below ``folder/cells``, or None; DatasetError if its files were changed."""
+    """Return the cell with a hash below ``folder/cells``; raise DatasetError if it was altered."""
     path = folder / "cells" / hash
     return _read_cell(path) if path.exists() else None
 
@@ -208,7 +208,7 @@ def run_cells(
     step: Step,
     units: float = 1,
 ) -> list[Cell]:
-    """Return the cell of each task; run the tasks that have none, and store each as soon as it is known.
+    """Return the cell of each task; run tasks without a cell, and store each new cell at once.
 
     Parameters
     ----------
