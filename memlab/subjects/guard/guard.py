@@ -166,7 +166,8 @@ def guard_pack(
     if not low < high or not math.isfinite(high - low):
         raise InputError(f"reward_range is a lower and a higher number, not {reward_range!r:.60}.")
     if pack is None:
-        records = core.store.state.projection(Guards).records
+        with core.reading() as state:
+            records = state.projection(Guards).records
         if not records:
             raise InputError("No pack was guarded yet. Begin with lab.guard(pack, share=0.1).")
         return _report(lab, records[-1])
