@@ -421,6 +421,19 @@ def test_the_sequence_of_one_pack_matches_its_definition() -> None:
 
 def test_frames_have_their_types_without_rows() -> None:
     lab = make_lab()
+    lab.guard(WORSE, wait=0)
+    serve(lab, 5)
+    lab.policies.end_challenge("worse")
+    for options in ({}, {"shadow": True}):
+        planned = lab.guard(WORSE, plan=True, **options)  # type: ignore[arg-type]
+        assert planned.frame.height == 0
+        assert "planned" in repr(planned)
+    assert lab.guard().frame.height == 5
+    lab.guard(WORSE, wait=0)
+    report = lab.guard()
+    serve(lab, 3)
+    assert (report.frame.height, lab.guard().frame.height) == (0, 3)
+    lab.policies.end_challenge("worse")
     lab.guard(WORSE)
     frame = lab.guard().frame
     assert frame.height == 0
