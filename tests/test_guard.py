@@ -158,7 +158,7 @@ def test_a_guard_needs_consent_and_stands_alone() -> None:
     with pytest.raises(InputError, match="No pack was guarded yet"):
         lab.guard()
     lab.policies.explore(False)
-    with pytest.raises(InputError, match=r"refused that with .*explore\(False\)"):
+    with pytest.raises(InputError, match=r"refused random draws with .*explore\(False\)"):
         lab.guard("companion")
     lab.policies.explore(True)
     with pytest.raises(InputError, match="is the active pack"):

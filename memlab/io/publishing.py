@@ -108,10 +108,13 @@ _FIGURES = {
 """Columns of the figures of the evidence."""
 
 _CHECKS = {
-    **dict.fromkeys(("data", "metric", "inputs"), pl.String),
-    **dict.fromkeys(("seed", "differing"), pl.Int64),
+    "data": pl.String,
+    "seed": pl.Int64,
+    "metric": pl.String,
     **dict.fromkeys(("stated", "computed"), pl.Float64),
     "equal": pl.Boolean,
+    "differing": pl.Int64,
+    "inputs": pl.String,
 }
 """Columns of a check of the evidence."""
 
@@ -499,7 +502,7 @@ def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
                 for figure in (stated, computed[metric])
             )
             if not np.allclose(before, now, rtol=0, atol=1e-9, equal_nan=True):
-                raise ValueError(f"its figures of {metric} are not those of its rows")
+                raise ValueError(f"its figures of {metric} do not follow from its rows")
     except (ValueError, TypeError, RecursionError, pl.exceptions.PolarsError) as error:
         raise DatasetError(
             f"The evidence {record.hash[:12]} of {name} is invalid: {error}. Ask the publisher for another file."

@@ -77,7 +77,7 @@ class Data:
         )
 
     def pack(self, policy: Policy) -> Pack | Policy:
-        """Return the start's pack with another policy, or the policy itself without a pack."""
+        """Replace the policy in the start's pack; return the policy itself if there is no pack."""
         if self.base is None:
             return policy
         base = self.base
@@ -139,7 +139,7 @@ def read_data(
     (ranker,), log = prepared.rankers, prepared.log
     if ranker.policy is None:
         raise InputError(
-            f"{ranker.name} is not a policy, so no program can be bred from it. Write it as a policy."
+            f"{ranker.name} is not a policy, so the search cannot start there. Start from a policy."
         )
     base = _find_base(start, ranker.policy, ranker.pack, lab)
     codes, anchored = _split(log, seed, anchors)

@@ -191,7 +191,9 @@ def evolve(
     programs, seconds = _read_budget(budget)
     proposer = model_proposer(propose) if isinstance(propose, LanguageModel) else propose
     if proposer is not None and not callable(proposer):
-        raise InputError(f"propose is a function or a LanguageModel, not {type(propose).__name__}.")
+        raise InputError(
+            f"propose must be a function or a LanguageModel, not {type(propose).__name__}."
+        )
     read = read_data(
         data,
         start,
@@ -249,7 +251,7 @@ def _read_budget(budget: int | str) -> tuple[int, float]:
     elif budget > 0:
         return budget, 0.0
     raise InputError(
-        f'budget is a number of programs above 0 or a time such as "10 min", not {budget!r:.40}.'
+        f'budget must be a number of programs above 0 or a time such as "10 min", not {budget!r:.40}.'
     )
 
 

@@ -165,7 +165,9 @@ def guard_pack(
     """Begin a guard, forecast its length, or report on it; see ``Lab.guard``."""
     low, high = map(float, reward_range)
     if not low < high or not math.isfinite(high - low):
-        raise InputError(f"reward_range is a lower and a higher number, not {reward_range!r:.60}.")
+        raise InputError(
+            f"reward_range must be a lower and a higher number, not {reward_range!r:.60}."
+        )
     if pack is None:
         with core.reading() as state:
             records = state.projection(Guards).records
@@ -192,7 +194,7 @@ def guard_pack(
     with core.store.exclusive():
         if core.store.versions.refuses_chance:
             raise InputError(
-                "A guard leaves results to chance, and the owner of this lab refused that with "
+                "A guard draws results at random, and the owner of this lab refused random draws with "
                 "lab.policies.explore(False). Allow it with lab.policies.explore(True)."
             )
         # Design ab draws one of both packs in ``rate`` of the recalls, so the guarded one in half of them.

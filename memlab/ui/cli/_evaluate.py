@@ -195,7 +195,7 @@ def _add_page(result: Any, report: Path | None, text: str) -> tuple[Any, str]:
     write,
     verb="memlab.kernel.verbs.policies.policies:LabPolicies.challenge",
     options={
-        "reason": "Reason, for the history.",
+        "reason": "Reason for the change, recorded in the history.",
         "design": "How the packs are compared; see above.",
         "extra": "Number of additional items, or auto.",
         "rate": "Share of recalls that take part.",

@@ -36,8 +36,19 @@ def _read(file: Path) -> Experiment:
 @command(experiment)
 @_FILE
 @click.option("--policies", "-p", multiple=True, help="A pack's name or .hy file; may be repeated.")
-@click.option("--data", "-d", multiple=True, help="A file, folder or lab; may be repeated.")
-@click.option("--metrics", "-m", multiple=True, default=_METRICS, help="A metric; may be repeated.")
+@click.option(
+    "--data",
+    "-d",
+    multiple=True,
+    help="Data to measure on: a file, folder or lab; may be repeated.",
+)
+@click.option(
+    "--metrics",
+    "-m",
+    multiple=True,
+    default=_METRICS,
+    help="Metric to compute, such as ndcg@10; may be repeated.",
+)
 def new(
     file: Path, policies: tuple[str, ...], data: tuple[str, ...], metrics: tuple[str, ...]
 ) -> Report:
