@@ -381,7 +381,7 @@ def list_names(names: Sequence[str]) -> str:
 
 
 def effective_count(influence: Floats) -> float:
-    """Return the effective number of contributions: the number of equal ones as uneven as these.
+    """Return the effective number of contributions, which is lower if they are uneven.
 
     This is (sum x^2)^2 / sum x^4; NaN if all contributions are 0.
 
