@@ -702,7 +702,7 @@ def hotelling_p(sums: Floats) -> float:
 
 
 def moments_p(count: int, mean: Floats, covariance: Floats) -> float:
-    """Test whether ``count`` rows with this mean and covariance come from mean zero.
+    """Test whether ``count`` rows with this mean and covariance have expectation zero.
 
     Returns the p-value of ``hotelling_p``, which reads the rows themselves.
     """
