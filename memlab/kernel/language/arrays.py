@@ -456,7 +456,7 @@ class ArrayProgram:
         return steps
 
     def _word_step(self, node: Node, i: int, args: list[int]) -> Step | None:
-        """Build the comparison of a string input with a constant, or return None."""
+        """Build the step that compares a string with a constant, or None for other nodes."""
         if node.op != "same" or len(args) != 2:
             return None
         for side, other in ((0, 1), (1, 0)):
