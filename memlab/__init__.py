@@ -22,7 +22,7 @@ if sys.platform == "win32":
     from memlab.errors import UnsupportedSystem
 
     raise UnsupportedSystem(
-        "memlab does not run on Windows, because it locks labs as POSIX systems do; install it on Linux, macOS or the "
+        "memlab does not run on Windows, because it needs POSIX file locks: install it on Linux, macOS or the "
         "Windows Subsystem for Linux."
     )
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from embedders import letters
 from scipy import stats
 
 import memlab
@@ -204,8 +205,13 @@ def test_a_comparison_is_a_paired_t_test_over_clusters(build: Any) -> None:
         low, high = expected.confidence_interval(0.95)
         assert row["p"] == pytest.approx(expected.pvalue)
         assert (row["low"], row["high"]) == pytest.approx((low, high))
-        assert row["difference"] == pytest.approx(means["difference"].mean())
+        assert row["difference"] == pytest.approx(by_cluster.mean())
+        assert row["a"] - row["b"] == pytest.approx(row["difference"])
         assert (row["questions"], row["clusters"]) == (4, 3)
+    # Data sets of different sizes count by their clusters, so the interval is around the difference.
+    known = frame.drop_nulls("low")
+    assert known["metric"].to_list() == ["gain", "gain", "gain", "cost"]
+    assert known["difference"].is_between(known["low"], known["high"]).all()
     everything = frame.row(2, named=True)
     assert (everything["questions"], everything["clusters"]) == (8, 6)
     opposite = experiment.compare("bm25", "memlab").frame
@@ -316,6 +322,19 @@ def test_killed_at_ten_points_it_resumes_to_the_same_bytes(tmp_path: Path) -> No
 
 
 @pytest.mark.long
+def test_several_runs_at_once_store_the_same_results(tmp_path: Path) -> None:
+    (tmp_path / "study.py").write_text(STUDY)
+    script = KILLED.format(folder=str(tmp_path))
+    running = [
+        subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, stdout=subprocess.DEVNULL)
+        for _ in range(3)
+    ]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    assert len(list(read_cells(tmp_path))) == 24
+    assert not list(tmp_path.rglob("*.draft"))
+
+
+@pytest.mark.long
 def test_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
     policies = ["bm25", "dense"]
     folders = [tmp_path / name for name in ("here", "there")]
@@ -354,6 +373,16 @@ def test_a_lab_is_measured_by_its_questions(tmp_path: Path) -> None:
         lab.remember("The deploy day is Friday.")
         with pytest.raises(DatasetError, match="changed"):
             opened.run()
+
+
+def test_a_lab_of_another_embedder_is_measured_with_it(tmp_path: Path) -> None:
+    with memlab.open(tmp_path / "own.memlab", embedder=letters) as lab:
+        lab.remember(["The spare key hangs in the boiler room.", "Rent is due on the third."])
+        lab.questions.add(pl.DataFrame({"query": ["Where is the key?"], "wants": [[1]]}))
+    experiment = Experiment(
+        "own", "dense", tmp_path / "own.memlab", folder=tmp_path / "runs", embedder=letters
+    )
+    assert experiment.run().results.height == 2
 
 
 def test_reports_have_the_results_and_no_markup_of_names(build: Any, tmp_path: Path) -> None:
@@ -399,7 +428,7 @@ def test_an_experiment_file_is_read_and_never_executed(tmp_path: Path) -> None:
         ('policies = ["bm25"]\ndata = ["a.json"]\nmetric = "x"', 'unknown key "metric"'),
         ('policies = ["bm25"]\ndata = ["a.json"]\nmeasure = "os:system"', 'unknown key "measure"'),
         ('policies = ["bm26"]\ndata = ["a.json"]', "bm26"),
-        ('policies = ["bm25"]\ndata = 7', "data are paths"),
+        ('policies = ["bm25"]\ndata = 7', "needs data: paths"),
         ('policies = ["bm25"]\ndata = ["a.json"]\nmetrics = ["speed@3"]', "speed@3"),
         ('policies = ["bm25"]\ndata = ["a.json"]\nseeds = ["x"]', "seeds"),
         ('policies = 3\ndata = ["a.json"]', "A policy is a text"),
@@ -421,13 +450,13 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
         ({"policies": ["bm25", "bm25"]}, "Two policies"),
         ({"data": {}}, "needs data"),
         ({"data": ["a/talk.json", "b/talk.json"]}, "same name"),
-        ({"data": [1, 2]}, "data are paths"),
+        ({"data": [1, 2]}, "needs data: paths"),
         ({"metrics": []}, "at least one metric"),
         ({"seeds": []}, "one seed"),
         ({"seeds": [1, 2], "measure": None, "metrics": "recall@5"}, "draws nothing"),
-        ({"measure": 3}, "measure is a function"),
-        ({"measure": len}, "measure is a function"),
-        ({"measure": partial(draw_seed, object())}, "measure is a function"),
+        ({"measure": 3}, "measure (is|must be) a function"),
+        ({"measure": len}, "measure (is|must be) a function"),
+        ({"measure": partial(draw_seed, object())}, "measure (is|must be) a function"),
     ],
 )
 def test_bad_arguments_are_refused(build: Any, options: dict[str, Any], message: str) -> None:
@@ -442,11 +471,11 @@ def return_value(value: Any, pack: Pack, data: Any, seed: int) -> Any:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("7", "measure returned"),
-        ("[]", "measure returned"),
-        ('{"other": 1}', "no column gain"),
-        ('{"gain": "high"}', "not a number"),
-        ('{"gain": Infinity}', "infinite"),
+        ("7", "measure returned 7 without finite metrics gain"),
+        ("[]", "a row for each unit"),
+        ('{"other": 1}', 'unable to find column "gain"'),
+        ('{"gain": "high"}', "conversion"),
+        ('{"gain": Infinity}', "not JSON compliant"),
     ],
 )
 def test_what_measure_returns_is_checked(build: Any, value: str, message: str) -> None:
@@ -501,11 +530,52 @@ def test_a_benchmark_keeps_the_result_of_each_pack(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conversations = read_locomo(TALK)
-    first = memlab.bench_conversations(conversations, packs="memlab", store=tmp_path / "b")
+    first = memlab.bench_conversations(conversations, packs="memlab", folder=tmp_path / "b")
     # Without recalls, only stored results can be returned.
     monkeypatch.setattr("memlab.science.bench._bench._recall_questions", None)
-    again = memlab.bench_conversations(conversations, packs="memlab", store=tmp_path / "b")
+    again = memlab.bench_conversations(conversations, packs="memlab", folder=tmp_path / "b")
     assert again.to_dict() == first.to_dict()
     assert again.systems == first.systems
     with pytest.raises(TypeError):
-        memlab.bench_conversations(conversations, packs="actr", store=tmp_path / "b")
+        memlab.bench_conversations(conversations, packs="actr", folder=tmp_path / "b")
+
+
+def test_a_search_of_parameters_continues_and_is_not_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = memlab.Slates.from_wide(
+        pl.read_parquet(memlab.examples.LOG),
+        decision="query_id",
+        item="memory_id",
+        shown="rank",
+        reward="clicked",
+        propensity="p",
+        limit=3,
+        scores=["old_score", "new_score"],
+    )
+    policy = "(fn [old_score new_score] (+ new_score (* (param :w 0.5 :low 0 :high 1) old_score)))"
+    tune = partial(memlab.tune, log, policy, missing="zero", metric="order", budget=20, folds=3)
+    plain = tune()
+    search = memlab.science.evaluation._tune._evolve
+    done = 0
+
+    def stop_later(*arguments: Any) -> Any:
+        nonlocal done
+        done += 1
+        if done == 3:
+            raise KeyboardInterrupt
+        return search(*arguments)
+
+    monkeypatch.setattr("memlab.science.evaluation._tune._evolve", stop_later)
+    with pytest.raises(KeyboardInterrupt):
+        tune(folder=tmp_path)
+    assert len(list(read_cells(tmp_path))) == 2
+    stored = tune(folder=tmp_path)
+    assert done == 5
+    assert tune(folder=tmp_path).trials.equals(stored.trials)
+    assert done == 5
+    assert stored.params == plain.params
+    assert stored.trials.equals(plain.trials)
+    assert stored.gain == plain.gain
+    tune(folder=tmp_path, seed=1)
+    assert done == 9

@@ -1,10 +1,11 @@
-"""``lab.guard``: what it shows, when it rolls back, how it ends, and what it forecasts."""
+"""``lab.guard``: shown results, rollbacks, the ends of a guard, and forecasts."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -61,6 +62,21 @@ def test_a_worse_pack_is_rolled_back_by_feedback_alone(tmp_path: Path) -> None:
     again = memlab.open(tmp_path / "a.memlab")
     assert again.guard().frame.equals(frame)
     assert (again.guard().low, again.guard().served) == (guard.low, guard.served)
+
+
+def test_two_handles_and_an_agent_share_one_guard(tmp_path: Path) -> None:
+    one = make_lab(tmp_path / "a.memlab")
+    one.guard(WORSE, share=0.3, wait=0)
+    two = memlab.open(tmp_path / "a.memlab", seed=5)
+    agent = two.agent("coder")
+    for number in range(200):
+        hits = agent.recall(f"{TOPICS[number % 6]} {number}", limit=3)
+        judge = (one, two, agent)[number % 3]
+        judge.feedback(hits[0].id, reward=float(not shows_guarded(hits)), decision=hits.decision)
+        if not two.policies.challenges:
+            break
+    assert one.guard().state == two.guard().state == "rolled back"
+    assert one.guard().served == two.guard().served
 
 
 def test_a_reopened_lab_continues_with_equal_numbers(tmp_path: Path) -> None:
@@ -142,7 +158,7 @@ def test_a_guard_needs_consent_and_stands_alone() -> None:
     with pytest.raises(InputError, match="No pack was guarded yet"):
         lab.guard()
     lab.policies.explore(False)
-    with pytest.raises(InputError, match=r"refused that with .*explore\(False\)"):
+    with pytest.raises(InputError, match=r"refused random draws with .*explore\(False\)"):
         lab.guard("companion")
     lab.policies.explore(True)
     with pytest.raises(InputError, match="is the active pack"):
@@ -254,7 +270,16 @@ def test_a_guard_shows_hostile_names_as_text() -> None:
     lab = make_lab()
     guard = lab.guard(WORSE, reason="<script>alert(1)</script>")
     assert "<script>" not in guard._repr_html_()
-    assert "worse serves 10% of recalls" in repr(guard)
+    assert "worse at 10% of recalls: running" in repr(guard)
+
+
+def test_answers_that_are_read_count_as_feedback() -> None:
+    lab = make_lab()
+    lab.guard(WORSE, share=0.4, wait=0)
+    for number in range(4):
+        hits = lab.recall(f"note {number} on {TOPICS[number]}", limit=3)
+        lab.agents.credits.answer(f"That is {hits[0].text}.", hits)
+    assert lab.guard().judged > 0
 
 
 # -- the fold ---------------------------------------------------------------------------------------------------------
@@ -296,7 +321,7 @@ def fold(events: list[Event], dumped: object = None) -> Guards:
 def test_folding_a_prefix_and_the_rest_equals_folding_all(data: st.DataObject) -> None:
     events = history(data)
     cut = data.draw(st.integers(0, len(events)))
-    stored = json.loads(json.dumps(fold(events[:cut]).dump()))
+    stored = msgspec.msgpack.decode(msgspec.msgpack.encode(fold(events[:cut]).dump()))
     assert fold(events[cut:], stored).dump() == fold(events).dump()
 
 
@@ -323,6 +348,18 @@ def test_many_runs_equal_single_runs_to_the_bit() -> None:
         run(alone, arms[:, [index]], rewards[:, [index]])
         for one, many in zip(alone.bounds(0.95), together.bounds(0.95), strict=True):
             assert one[0] == many[index]
+
+
+def test_a_lab_and_a_simulation_agree_to_the_bit() -> None:
+    lab = make_lab()
+    lab.guard(WORSE, share=0.2, wait=0)
+    serve(lab, 60, guarded=0.5, active=0.6)
+    frame, process = lab.guard().frame, LossProcess(0.2)
+    rows = frame.select("guarded", "reward", "loss", "low", "high").iter_rows()
+    assert frame["guarded"].n_unique() > 1
+    for guarded, reward, *expected in rows:
+        process.add(np.array([guarded]), np.array([reward]))
+        assert [float(bound[0]) for bound in process.bounds(0.95)] == expected
 
 
 def test_an_equal_pack_is_seldom_excluded_and_the_interval_covers() -> None:
@@ -384,6 +421,19 @@ def test_the_sequence_of_one_pack_matches_its_definition() -> None:
 
 def test_frames_have_their_types_without_rows() -> None:
     lab = make_lab()
+    lab.guard(WORSE, wait=0)
+    serve(lab, 5)
+    lab.policies.end_challenge("worse")
+    for options in ({}, {"shadow": True}):
+        planned = lab.guard(WORSE, plan=True, **options)  # type: ignore[arg-type]
+        assert planned.frame.height == 0
+        assert "planned" in repr(planned)
+    assert lab.guard().frame.height == 5
+    lab.guard(WORSE, wait=0)
+    report = lab.guard()
+    serve(lab, 3)
+    assert (report.frame.height, lab.guard().frame.height) == (0, 3)
+    lab.policies.end_challenge("worse")
     lab.guard(WORSE)
     frame = lab.guard().frame
     assert frame.height == 0

@@ -182,7 +182,9 @@ def extend(extension: Extension) -> Extension:
 def register_extension(extension: Extension, module: str) -> Extension:
     """Add an extension that ``module`` declares; see `extend`."""
     if not isinstance(extension, Extension):
-        raise InputError(f"An extension is a memlab.Extension, not {type(extension).__name__}.")
+        raise InputError(
+            f"An extension must be a memlab.Extension, not {type(extension).__name__}."
+        )
     present = _present.get(extension.name)
     if present is not None and present.module != module:
         raise InputError(

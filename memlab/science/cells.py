@@ -17,6 +17,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -37,6 +38,7 @@ __all__ = [
     "Outcome",
     "find_cell",
     "hash_inputs",
+    "lock_folder",
     "package_versions",
     "read_cells",
     "run_cells",
@@ -89,7 +91,7 @@ class Cell:
     --------
     >>> cell = Cell({"seed": 0}, {}, {"questions": 2}, pl.DataFrame({"question": ["q1", "q2"]}))
     >>> cell.hash[:8]
-    'fd6e97d7'
+    'de7d7744'
     """
 
     inputs: Mapping[str, Any]
@@ -104,7 +106,7 @@ class Cell:
 
 
 def hash_inputs(inputs: object) -> str:
-    """Return the SHA-256 of JSON values and times, which does not depend on the order of keys."""
+    """Return the SHA-256 of JSON values and times, independent of the order of keys."""
     text = json.dumps(inputs, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -119,6 +121,15 @@ def package_versions() -> dict[str, str]:
         except PackageNotFoundError:
             versions[name] = ""
     return versions
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Create the folder of cells, and let one process at a time write into it within the block."""
+    (folder / "cells").mkdir(parents=True, exist_ok=True)
+    with (folder / "cells" / ".lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def write_cell(folder: Path, cell: Cell) -> Path:
@@ -140,29 +151,25 @@ def write_cell(folder: Path, cell: Cell) -> Path:
         "rows": hashlib.sha256(rows).hexdigest(),
     }
     text = json.dumps(about, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-    with writing(f"The cell {target}"):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # The lock lets two processes that run one experiment write the same cell one after the other.
-        with (target.parent / ".lock").open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if target.exists():
-                return target
+    with writing(f"The cell {target}"), lock_folder(folder):
+        if target.exists():
+            return target
+        shutil.rmtree(draft, ignore_errors=True)
+        try:
+            draft.mkdir()
+            for name, content in (("rows.parquet", rows), ("cell.json", text.encode())):
+                (draft / name).write_bytes(content)
+                sync(draft / name)
+            draft.rename(target)
+        except OSError:
             shutil.rmtree(draft, ignore_errors=True)
-            try:
-                draft.mkdir()
-                for name, content in (("rows.parquet", rows), ("cell.json", text.encode())):
-                    (draft / name).write_bytes(content)
-                    sync(draft / name)
-                draft.rename(target)
-            except OSError:
-                shutil.rmtree(draft, ignore_errors=True)
-                raise
-            sync(target.parent)
+            raise
+        sync(target.parent)
     return target
 
 
 def find_cell(folder: Path, hash: str) -> Cell | None:
-    """Return the cell with a hash below ``folder/cells``, or None; DatasetError if its files were changed."""
+    """Return the cell with a hash below ``folder/cells``; raise DatasetError if it was altered."""
     path = folder / "cells" / hash
     return _read_cell(path) if path.exists() else None
 
@@ -208,7 +215,7 @@ def run_cells(
     step: Step,
     units: float = 1,
 ) -> list[Cell]:
-    """Return the cell of each task; run the tasks that have none, and store each as soon as it is known.
+    """Return the cell of each task; run tasks without a cell, and store each new cell at once.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def _check_axes(value: Any) -> Any:
 
     if not isinstance(value, Axes):
         raise InputError(
-            f"axes are axes of matplotlib, such as plt.subplots()[1], not {describe_value(value)}."
+            f"axes must be axes of matplotlib, such as plt.subplots()[1], not {describe_value(value)}."
         )
     return value
 
@@ -77,7 +77,7 @@ def _check_panels(value: Any) -> Any:
         return [_check_axes(axes) for axes in values]
     except TypeError:
         raise InputError(
-            f"axes are a sequence, one for each panel, not {describe_value(value)}."
+            f"axes must be a sequence with one item for each panel, not {describe_value(value)}."
         ) from None
 
 

@@ -124,7 +124,7 @@ class Identity:
         agents = fields.get("agents")
         texts = isinstance(agents, list | tuple) and all(isinstance(agent, str) for agent in agents)
         if agents is not None and not texts:
-            raise InputError(f"agents is a list of texts, not {describe_value(agents)}.")
+            raise InputError(f"agents must be a list of texts, not {describe_value(agents)}.")
         self.check_project(fields.get("project"))
         if self.name is not None:
             self._check_own("creator", fields.get("creator"), self.name)

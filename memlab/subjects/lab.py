@@ -342,7 +342,7 @@ class Lab(Displayed):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Return an extension's accessor, or an attribute under its earlier name."""
+            """Return an extension's accessor, or the replacement of a former attribute."""
             if name in RENAMED:
                 return renamed(self, "lab", name, RENAMED)
             if name.startswith("_") or name not in ACCESSORS:
@@ -448,7 +448,7 @@ class Lab(Displayed):
             )
         if at is not None or fields:
             raise InputError(
-                "Several texts take no fields or at= as arguments: write them in dicts or columns."
+                "With several texts, fields and at= are not allowed as arguments. Write them in dicts or columns."
             )
         return self._remembering.remember_many(text, chain=chain, linking=linking)
 
@@ -1122,7 +1122,7 @@ class Lab(Displayed):
         if quarantine is None:
             return self._corrections.restore(memory, project=project)
         if memory is not None or project is not None:
-            raise InputError("restore takes one of: memories, project=, quarantine=.")
+            raise InputError("restore needs exactly one of: memories, project=, quarantine=.")
         return self.upkeep.review.release(quarantine)
 
     @checked
@@ -1719,7 +1719,7 @@ def _list_unjudged(memories: Any) -> list[MemoryLike]:
     listed = listed_memories(memories)
     if judged or any(isinstance(memory, Mapping) for memory in listed):
         raise InputError(
-            "Several judgements take no other arguments: write them in dicts or columns."
+            "With several judgements, other arguments are not allowed. Write their values in the dicts or columns."
         )
     return listed
 

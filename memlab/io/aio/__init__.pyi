@@ -906,7 +906,7 @@ class AsyncLabClusters(_Live):
     async def find(self, *, min_size: int | None = None, seed: Seed = 0) -> Clustered:
         """Cluster the recallable memories by HDBSCAN over their vectors."""
     async def frame(self) -> pl.DataFrame:
-        """Return a frame with one row per live cluster, in descending order of size."""
+        """Return a frame with one row per active cluster, in descending order of size."""
     async def refine(self) -> Clustered:
         """Move centroids to the mean of their members, and merge near clusters."""
 

@@ -146,7 +146,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
     nodes, groups = to_integers("row", rows), to_integers("label", labels)
     if nodes.ndim != 1 or nodes.shape != groups.shape:
         raise InputError(
-            f"{nodes.size} rows do not pair with {groups.size} labels. Pass one cluster label for each row."
+            f"There are {nodes.size} rows but {groups.size} labels. Pass one cluster label for each row."
         )
     order = np.argsort(nodes, kind="stable")
     nodes, groups = nodes[order], groups[order]
@@ -257,7 +257,7 @@ def communities(
     if keep is not None:
         if keep.shape != used.shape or keep.dtype != np.bool_:
             raise InputError(
-                f"A mask of edges has {len(edges)} flags, not {keep.dtype} {keep.shape}."
+                f"A mask of edges must have {len(edges)} flags, not {keep.dtype} {keep.shape}."
             )
         used &= keep
     graph = simple_graph(edges, used)
@@ -461,7 +461,7 @@ def trace(edges: Edges, node: int, depth: int, *, limit: int = 100) -> Trace:
     """
     if depth < 1 or limit < 1:
         raise InputError(
-            f"A trace has at least one path of at least one edge, not {limit} paths of up to {depth} edges."
+            f"A trace needs at least one path of at least one edge, not {limit} paths of up to {depth} edges."
         )
     node_kinds([node])
     start = Path((node,), (), (), (), (), 1.0)

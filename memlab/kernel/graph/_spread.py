@@ -381,7 +381,7 @@ def spread(
             f"not steps={steps}, threshold={threshold}, max_crossings={max_crossings} and fan_out={fan_out}."
         )
     if not 0 <= damping < 1:
-        raise InputError(f"Damping is at least 0 and below 1, not {damping}.")
+        raise InputError(f"Damping must be at least 0 and below 1, not {damping}.")
     codes, own = (
         (np.asarray(rows), np.asarray(energy)) if validated else _seeds(rows, energy, nodes)
     )
@@ -418,7 +418,9 @@ def activate(
     ([0, 1, 2], [1.25, 1.0, 0.125])
     """
     if not 0 <= decay <= 1:
-        raise InputError(f"The decay, the share that an edge passes on, lies in 0..1, not {decay}.")
+        raise InputError(
+            f"The decay, the share that an edge passes on, must be between 0 and 1, not {decay}."
+        )
     seeds, own = np.asarray(rows), np.asarray(energy, dtype=np.float64)
     return spread(
         edges,

@@ -175,7 +175,9 @@ def report(
         )
         queries = vectors.take(own)
     if queries.ndim != 2 or not len(queries):
-        raise InputError(f"Queries are a matrix (queries, {vectors.dim}), not {queries.shape}.")
+        raise InputError(
+            f"Queries must be a matrix of shape (queries, {vectors.dim}), not {queries.shape}."
+        )
     shares: list[float] = []
     times: list[float] = []
     exact_times: list[float] = []

@@ -389,7 +389,7 @@ class Vectors:
         vectors = np.asarray(vectors)
         if vectors.dtype != np.int8 or vectors.ndim != 2 or vectors.shape[1] != self.dim:
             raise InputError(
-                f"Vectors are appended as an int8 matrix (rows, {self.dim}), not {vectors.dtype} {vectors.shape}."
+                f"New vectors must be an int8 matrix of shape (rows, {self.dim}), not {vectors.dtype} {vectors.shape}."
             )
         if not len(vectors):
             return
@@ -699,7 +699,7 @@ class Vectors:
         if mask is not None:
             if mask.dtype != np.bool_ or mask.shape != (self._stored.size,):
                 raise InputError(
-                    f"A mask has one flag for each of {self._stored.size} rows, not {mask.dtype} {mask.shape}."
+                    f"A mask must have one flag for each of {self._stored.size} rows, not {mask.dtype} {mask.shape}."
                 )
             count = int(np.count_nonzero(mask))
             if rows is not None and len(rows) != count:
@@ -716,7 +716,7 @@ class Vectors:
         """Check the type and range of row numbers, and return them as int64."""
         rows = np.asarray(rows)
         if rows.ndim != 1 or (len(rows) and rows.dtype.kind not in "iu"):
-            raise InputError(f"Rows are a vector of integers, not {rows.dtype} {rows.shape}.")
+            raise InputError(f"Rows must be a vector of integers, not {rows.dtype} {rows.shape}.")
         if len(rows) and not (rows.min() >= 0 and rows.max() < self._stored.size):
             raise InputError(
                 f"Rows must be in 0..{self._stored.size - 1}, not {int(rows.min())}..{int(rows.max())}."
@@ -728,7 +728,7 @@ class Vectors:
         query = np.asarray(query)
         if query.dtype != np.int8 or query.ndim not in (1, 2) or query.shape[-1] != self.dim:
             raise InputError(
-                f"A query is an int8 vector ({self.dim},), not {query.dtype} {query.shape}."
+                f"A query must be an int8 vector of shape ({self.dim},), not {query.dtype} {query.shape}."
             )
         wide = query.astype(np.int64)
         return query.astype(np.float32), np.vecdot(wide, wide).astype(np.float64)

@@ -361,7 +361,7 @@ class ArrayProgram:
         Names may have hyphens or underscores, and columns may be any sequences.
         """
         if order is not None and not isinstance(order, np.ndarray):
-            raise InputError(f"order is an array of memory ids, not {type(order).__name__}.")
+            raise InputError(f"order must be an array of memory ids, not {type(order).__name__}.")
         # The first column determines the number of rows; without inputs the other arguments do.
         size, ready = -1, []
         for _, name, snake, dtype in self.inputs:

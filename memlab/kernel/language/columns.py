@@ -104,7 +104,7 @@ class RowProgram:
         """Return the value of every node for one item."""
         if aggregates is not None and not isinstance(aggregates, Mapping):
             raise InputError(
-                f"aggregates are a row of Policy.aggregates, by name, not {describe_value(aggregates)}."
+                f"aggregates must be a row of Policy.aggregates, by name, not {describe_value(aggregates)}."
             )
         # Inputs come first, then aggregates, then every operation after its arguments.
         registers: list[Any] = self.template.copy()

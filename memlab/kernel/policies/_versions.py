@@ -705,7 +705,9 @@ class VersionLog:
             ):
                 return live.seq
         options = [f"{live.seq} [{live.hash[:12]}]" for live in self._lives]
-        raise UnknownName("policy event (by number) or once active pack (by hash)", wanted, options)
+        raise UnknownName(
+            "event number of a policy change, or hash of a formerly active pack", wanted, options
+        )
 
     def live_at(self, seq: int) -> Pack:
         """Return the pack that was active after an event.

@@ -823,8 +823,8 @@ class Store:
         if not self.state.fingerprint:
             if self.state.seq:  # the first event of every lab is its embedder
                 raise NotALab(
-                    f"{self.where} is a journal and no lab, such as a log of memlab.record, which memlab.read_record "
-                    "reads. Give another path."
+                    f"{self.where} is a journal but not a lab, for example a log of memlab.record. Read such a log with "
+                    "memlab.read_record, or give another path."
                 )
             if self.journal.read_only:
                 raise ReadOnlyLab(f"{self.where} is empty. Open it for writing once to start it.")

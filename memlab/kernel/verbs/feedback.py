@@ -237,7 +237,7 @@ def parse_judgements(
         isinstance(rows, str | Mapping) or not isinstance(rows, Iterable)
     ):
         raise InputError(
-            f"Feedback in batches is a list of rows or a Polars frame, not {type(rows).__name__}."
+            f"Feedback in batches must be a list of rows or a Polars frame, not {type(rows).__name__}."
         )
     try:
         records = list(rows.iter_rows(named=True) if isinstance(rows, pl.DataFrame) else rows)
@@ -282,7 +282,7 @@ def _parse_judgement(row: object, instant: Callable[[Any], Micros]) -> Judgement
         )
     for name in ("outcome", "agent", "source"):
         if not isinstance(judgement.get(name, ""), str):
-            raise InputError(f"The {name} of feedback is a text, not {judgement[name]!r:.60}.")
+            raise InputError(f"The {name} of feedback must be a text, not {judgement[name]!r:.60}.")
     return check_judgement(
         memory,
         judgement.get("outcome"),
@@ -307,7 +307,7 @@ def _parse_integer(fields: Mapping[str, Any], name: str, maximum: int) -> int | 
         or not 1 <= value <= maximum
     ):
         raise InputError(
-            f"The {name} of feedback is an integer from 1 to {maximum}, not {value!r:.60}."
+            f"The {name} of feedback must be an integer from 1 to {maximum}, not {value!r:.60}."
         )
     return int(value)
 
@@ -321,5 +321,5 @@ def _parse_reward(value: object) -> float | None:
         or not isinstance(value, int | float)
         or not abs(value) < float("inf")
     ):
-        raise InputError(f"A reward is a finite number, not {value!r:.60}.")
+        raise InputError(f"A reward must be a finite number, not {value!r:.60}.")
     return float(value)

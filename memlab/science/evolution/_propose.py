@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from memlab.errors import MemlabError
 from memlab.kernel.language import Policy
+from memlab.subjects.lens.packing import text_of
 from memlab.subjects.models import LanguageModel
 
 __all__ = ["ParentEvidence", "Proposer", "Refusal", "call_proposer", "model_proposer"]
@@ -65,22 +66,22 @@ class ParentEvidence:
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """The number of wanted memories by the stage that lost them."""
+        """The number of wanted memories lost at each stage."""
         return self._details[0]
 
     @property
     def worst(self) -> tuple[str, ...]:
-        """Sentences about the decisions with the worst outcome."""
+        """Sentences about the decisions with the worst results."""
         return self._details[1]
 
     @property
     def gates(self) -> tuple[str, ...]:
-        """The gates that the parent fails on a log of feedback."""
+        """The gates that the parent does not pass on a log of feedback."""
         return self._details[2]
 
     @property
     def text(self) -> str:
-        """The evidence in words, as a language model is told."""
+        """The evidence in words, for the prompt of a language model."""
         parts: list[tuple[str, Sequence[str]]] = [
             ("Value", [f"{self.metric} = {self.value:.4f} on the search part"]),
             ("Wanted memories", [f"{stage}: {count}" for stage, count in self.failures.items()]),
@@ -97,13 +98,13 @@ class Refusal(Exception):
 
 
 def model_proposer(model: LanguageModel) -> Proposer:
-    """Return the proposer that asks a language model."""
+    """Return a proposer that asks a language model."""
 
     def propose(parent: Policy, evidence: ParentEvidence) -> str:
         """Return the policy in the model's answer."""
         answer = model.ask(
             _INSTRUCTIONS,
-            f"The policy now:\n{parent.source}\n\n{evidence.text}",
+            f"The policy now:\n{text_of(parent)}\n\n{evidence.text}",
             length=_ANSWER_TOKENS,
         )
         block = re.search(r"```[a-z]*\n(.*?)```", str(answer), re.DOTALL)
@@ -119,7 +120,7 @@ def call_proposer(
     compile: Callable[[str], Policy],
     seconds: float,
 ) -> Policy:
-    """Return the policy that a proposer answers; raise Refusal with the reason for any other answer.
+    """Call a proposer and return its policy; raise Refusal with the reason for a bad answer.
 
     The proposer runs in a thread. A thread cannot be ended, so one that exceeds the limit is left
     behind, and its answer is not read.
@@ -143,7 +144,7 @@ def call_proposer(
             f"The proposer raised {type(answer).__name__}: {str(answer)[:500]}"
         ) from answer
     if isinstance(answer, Policy):
-        answer = answer.source
+        answer = text_of(answer)
     if not isinstance(answer, str):
         raise Refusal(
             f"The proposer returned {type(answer).__name__}. Return the text of a policy."

@@ -41,8 +41,8 @@ _CROSSOVER, _TWO_EDITS = 0.25, 0.3
 """The shares of crossovers, and of mutations with two edits. A search over one LoCoMo conversation chose them."""
 _TOURNAMENT = 3
 """The programs of a tournament. Half of the parents win one; the others are drawn evenly from the archive."""
-_TUNED, _SPAN = 8, 1.2
-"""The most constants that are tuned at once, and the largest logarithm of a factor (3.3)."""
+_TUNED, _FACTOR = 8, 3.0
+"""The most constants that are tuned at once, and the largest factor. The smallest is 0, which drops a term."""
 _DIGITS = 12
 """The digits by which values are compared, as in ``memlab.tune``. Later digits depend on the processor."""
 
@@ -54,13 +54,14 @@ class State:
     archive: Archive
     rounds: int = 0
     tried: int = 0
+    seconds: float = 0.0
     tuned: list[str] = field(default_factory=list)
     lineage: dict[str, tuple[tuple[str, ...], str, float]] = field(default_factory=dict)
     proposals: int = 0
     refusals: list[str] = field(default_factory=list)
 
     def add(self, program: Program) -> bool:
-        """Add a program to the archive, and remember its parents if it enters."""
+        """Add a program to the archive, and record its parents if the archive accepts it."""
         entered = self.archive.add(program)
         if entered:
             row = program.parents, program.operator, program.value
@@ -80,7 +81,7 @@ class Search(NamedTuple):
 
 
 def score_program(part: Part, policy: Policy, parents: tuple[str, ...], operator: str) -> Program:
-    """Return a policy with its goal on a part of the data."""
+    """Score a policy on a part of the data, and return it as a program."""
     scores = part.matrix.scores(policy)
     totals = part.goal.totals(scores)
     sums = sum_by_cluster(part.log, totals)
@@ -94,7 +95,7 @@ def score_program(part: Part, policy: Policy, parents: tuple[str, ...], operator
 
 
 def open_search(data: Data, seed: int, max_nodes: int) -> tuple[Search, State]:
-    """Return the search, and its state with the start alone."""
+    """Return a search, and an initial state that contains only the start."""
     part = data.parts["search"]
     start = score_program(part, data.start, (), "start")
     if not math.isfinite(start.value):
@@ -109,7 +110,7 @@ def open_search(data: Data, seed: int, max_nodes: int) -> tuple[Search, State]:
 
 
 def run_round(search: Search, state: State, programs: int, executor: Any) -> None:
-    """Run a round, and merge what its tasks found into the state in their order."""
+    """Run a round, and merge the programs found by its tasks into the state, in task order."""
     sizes = [programs // _TASKS + (task < programs % _TASKS) for task in range(_TASKS)]
     tuned = next(
         (item for item in state.archive.programs if item.policy.hash not in state.tuned), None
@@ -141,7 +142,7 @@ def _run_task(
     entered: list[Program] = []
 
     def keep(policy: Policy, parents: tuple[str, ...], operator: str) -> Program:
-        """Score a policy, and add it unless it does worse on an anchor."""
+        """Score a policy, and add it to the archive unless it is worse on an anchor."""
         program = score_program(search.part, policy, parents, operator)
         if (program.outcome[search.anchors] >= search.floor).all() and local.add(program):
             entered.append(program)
@@ -169,7 +170,7 @@ def _run_task(
 
 
 def _choose(programs: list[Program], rng: np.random.Generator) -> Program:
-    """Return a parent: the winner of a tournament, or any program. Programs are sorted, best first."""
+    """Choose a parent from sorted programs, by a tournament or at random."""
     drawn = rng.integers(len(programs), size=_TOURNAMENT)
     return programs[int(drawn.min() if rng.random() < 0.5 else drawn[0])]
 
@@ -180,7 +181,7 @@ def _tune(
     rng: np.random.Generator,
     keep: Callable[[Policy, tuple[str, ...], str], Program],
 ) -> int:
-    """Tune constants of a program as ``memlab.tune`` does, and return the number of programs."""
+    """Tune constants of a program like ``memlab.tune``, and return the number of trials."""
     # Constants are multiplied, so that their sign stays; mutations change signs.
     policy = program.policy
     numbers = [item for item in literals(policy) if not item.structural]
@@ -192,13 +193,13 @@ def _tune(
     spent = 0
 
     def loss(factors: Floats) -> float:
-        """Return minus the value of the program with its constants multiplied."""
+        """Multiply the constants of the program, and return the negated value as loss."""
         nonlocal spent
         if spent >= budget:
             return math.inf
         spent += 1
         changes, values = {}, {}
-        for item, factor in zip(chosen, np.exp(factors), strict=True):
+        for item, factor in zip(chosen, factors, strict=True):
             value = float(f"{item.value * factor:.4g}")
             if item in params:
                 values[item.name] = float(np.clip(value, item.low, item.high))
@@ -211,7 +212,7 @@ def _tune(
         scored = keep(tuned, (policy.hash,), "tune")
         return -scored.value if math.isfinite(scored.value) else math.inf
 
-    search_point(loss, [(-_SPAN, _SPAN)] * len(chosen), [0.0] * len(chosen), budget, rng)
+    search_point(loss, [(0.0, _FACTOR)] * len(chosen), [1.0] * len(chosen), budget, rng)
     return spent
 
 
@@ -222,7 +223,7 @@ _FILE = "search.json"
 
 
 def digest_inputs(data: Data, **inputs: Any) -> str:
-    """Return the hash of what a search depends on."""
+    """Return a hash of all inputs that affect a search."""
     texts = [
         data.prepared.log.digest(),
         data.start.hash,
@@ -250,6 +251,7 @@ def save_state(folder: Path, inputs: str, state: State) -> None:
         "inputs": inputs,
         "rounds": state.rounds,
         "tried": state.tried,
+        "seconds": state.seconds,
         "tuned": state.tuned,
         "proposals": state.proposals,
         "refusals": state.refusals,
@@ -269,7 +271,7 @@ def save_state(folder: Path, inputs: str, state: State) -> None:
 
 
 def load_state(folder: Path, inputs: str, data: Data, state: State) -> bool:
-    """Continue from the folder of an earlier search with the same inputs; return whether there is one."""
+    """Load the state of an earlier search with equal inputs, and return whether one exists."""
     path = folder / _FILE
     if not path.exists():
         return False
@@ -293,7 +295,7 @@ def load_state(folder: Path, inputs: str, data: Data, state: State) -> bool:
         program = programs[key]
         ranks = dict(archive.niches_of(program, program.size))
         archive.niches[tuple(niche)] = (ranks[tuple(niche)], program.value, -program.size), program
-    state.rounds, state.tried, state.tuned = body["rounds"], body["tried"], body["tuned"]
-    state.proposals, state.refusals = body["proposals"], body["refusals"]
+    for name in ("rounds", "tried", "seconds", "tuned", "proposals", "refusals"):
+        setattr(state, name, body[name])
     state.lineage = {key: (tuple(row[0]), row[1], row[2]) for key, row in body["lineage"].items()}
     return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -47,43 +47,38 @@ _HEAD = 1 << 16
 
 
 def name_data(data: object) -> dict[str, Any]:
-    """Return data by name: a mapping, or one or several paths, which are named by their stems.
+    """Return data by name: a mapping unchanged, and paths by their stems.
 
     Raises InputError for other data without a name, and for two paths with one stem.
     """
     # Only a path says its name; a list may also be the conversations of one data set.
-    if isinstance(data, Mapping):
-        by_name = {str(name): value for name, value in data.items()}
-    else:
-        several = [data] if isinstance(data, str | Path | Lab) else data
-        paths = list(several) if isinstance(several, Sequence) else []
-        if not paths or not all(isinstance(path, str | Path) for path in paths):
-            raise InputError(
-                'data are paths, or a mapping of names to data, such as {"locomo": "locomo10.json"}; not '
-                f"{describe_value(data)}."
-            )
-        by_name = {Path(path).stem: path for path in paths}
-        if len(by_name) < len(paths):
+    several = [data] if isinstance(data, str | Path) else data
+    if isinstance(several, list | tuple) and all(isinstance(path, str | Path) for path in several):
+        data = {Path(path).stem: path for path in several}
+        if len(data) < len(several):
             raise InputError(
                 "Two paths of data have the same name. Pass a mapping of names to paths."
             )
-    if not by_name:
-        raise InputError("An experiment needs data: pass at least one path.")
+    if not isinstance(data, Mapping) or not data:
+        raise InputError(
+            'An experiment needs data: paths, or a mapping of names to data, such as {"locomo": "locomo10.json"}; not '
+            f"{describe_value(data)}."
+        )
     return {
-        name: Path(value).expanduser() if isinstance(value, str) else value
-        for name, value in by_name.items()
+        str(name): Path(value).expanduser() if isinstance(value, str) else value
+        for name, value in data.items()
     }
 
 
-def digest_data(value: Any) -> str:
-    """Return the SHA-256 of data: of a file, a folder, a lab, a log, a frame, conversations or JSON values."""
+def digest_data(value: Any, embedder: EmbedderSpec = None) -> str:
+    """Return the SHA-256 of the contents of data, such as a file, a lab or a frame."""
     # Contents alone count, so that the digest is the same after a move and on another machine.
     if isinstance(value, Lab):
         return digest_lab(value)
     if isinstance(value, Path):
         if not _is_lab(value):
             return digest(value)
-        with open_lab(value, read_only=True) as lab:
+        with open_lab(value, read_only=True, embedder=embedder) as lab:
             return digest_lab(lab)
     if isinstance(value, Slates):
         tables = value.decisions, value.candidates, value.exposures, value.feedback
@@ -105,7 +100,7 @@ def digest_data(value: Any) -> str:
 
 
 def plan_data(name: str, value: Any, embedder: EmbedderSpec, pack: Pack) -> PackTask:
-    """Return the questions of data, and how a lab is opened that answers them under a pack.
+    """Return the questions of data, and a function that opens a lab to answer them.
 
     Raises DatasetError or InputError for data without labelled questions.
     """
@@ -131,7 +126,7 @@ def plan_data(name: str, value: Any, embedder: EmbedderSpec, pack: Pack) -> Pack
 
 
 def _plan_lab(name: str, lab: Lab) -> Any:
-    """Plan the accepted questions of a lab; those without a time are asked a day after its last memory."""
+    """Plan a lab's accepted questions; the default time is a day after the last memory."""
     if not len(lab.questions):
         raise DatasetError(
             f'The lab "{name}" has no questions. Add some with lab.questions.add(...), or accept '
@@ -153,7 +148,7 @@ def _is_lab(path: Path) -> bool:
 
 
 def _read_labelled(path: Path) -> tuple[LabelledConversation, ...]:
-    """Read labelled conversations in the format that a path shows."""
+    """Read labelled conversations, in a format recognised from the path."""
     if path.is_dir():
         return read_lmeb(path) if any(path.rglob("queries.jsonl")) else read_beam(path)
     try:

@@ -220,7 +220,7 @@ class Agent(Displayed):
             return self._verbs.remembering.get_single(self._store([row], linking))
         if at is not None or fields:
             raise InputError(
-                "Several texts take no fields or at= as arguments: write them in dicts or columns."
+                "With several texts, fields and at= are not allowed as arguments. Write them in dicts or columns."
             )
         columns = rows_to_columns(text)
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -229,7 +229,7 @@ class Agent(Displayed):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Return an attribute that was renamed, under its earlier name."""
+            """Return the attribute that has replaced a former attribute of this name."""
             if name not in _RENAMED:
                 raise AttributeError(f"Agent has no attribute {name!r}.", name=name, obj=self)
             return renamed(self, "agent", name, _RENAMED)

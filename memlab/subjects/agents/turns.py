@@ -301,7 +301,7 @@ class _Search:
         with self._mutex:
             if self._closed:
                 raise LabError(
-                    "These turns are closed, or their lab is: start new ones with lab.agents.turns()."
+                    "These turns, or their lab, are closed. Start new turns with lab.agents.turns()."
                 )
             if self._next is not None:
                 self._skipped.append(self._next)

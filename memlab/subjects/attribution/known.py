@@ -125,7 +125,7 @@ class Calibration(Displayed):
     def confidence(self, credit: Floats) -> Floats:
         """Return the probability that each inferred reward is on the correct side of 0.5.
 
-        For a negative credit, it is the probability that the memory was used at all.
+        For a negative credit, the result is the probability that the memory was used at all.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ def fit_calibration(policy: str, credit: Floats, useful: Floats) -> Calibration:
         )
     if len(np.unique(useful >= 0.5)) < 2:
         raise InputError(
-            "A calibration needs useful and useless memories, and all judgements are equal. Judge more hits of both kinds."
+            "A calibration needs helpful and unhelpful memories, but all judgements are equal. Judge hits of both kinds."
         )
     # Most credits are near 0, so quantiles alone would place too few knots among the credits that matter.
     knots = np.unique(

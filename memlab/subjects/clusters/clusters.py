@@ -96,7 +96,7 @@ class Clustered(Displayed):
     frame: pl.DataFrame = field(repr=False)
 
     def __len__(self) -> int:
-        """Return the number of live clusters."""
+        """Return the number of active clusters."""
         return int(self.frame["what"].is_in(("new", "kept", "moved")).sum())
 
     @checked
@@ -208,7 +208,7 @@ class LabClusters:
         return cluster_lab(self._core.store, self._core.store.clock(), min_size=min_size, seed=seed)
 
     def frame(self) -> pl.DataFrame:
-        """Return a frame with one row per live cluster, in descending order of size.
+        """Return a frame with one row per active cluster, in descending order of size.
 
         Returns
         -------
@@ -302,7 +302,7 @@ def refine_lab(store: Store, now: Micros) -> Clustered:
 def maintain_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
     """Refine the clusters if refinement is due; otherwise let new memories join clusters.
 
-    If a refinement is due and there are no clusters, they are computed. Nothing is done if the pack sets neither
+    If a refinement is due and there are no clusters, clusters are computed. Nothing is done if the pack sets neither
     ``cluster-closeness`` nor ``refine-every``. A refinement reads the vector of each member, which takes 0.2 s of
     processor time for 10,000 memories and 1.4 s for 100,000. Clustering takes 2 to 5 s.
     """

@@ -149,7 +149,7 @@ def read_members(state: State) -> Members:
 
 
 def current_clusters(state: State, audience: str = EVERYONE) -> tuple[Clusters, Ints] | None:
-    """Return the live clusters of the current embedder, and each cluster's number.
+    """Return the active clusters of the current embedder, and each cluster's number.
 
     Returns None if there are no such clusters. Members are the recallable rows of the `audience`.
     """
@@ -373,7 +373,7 @@ def decide_refinement(state: State, pack: Pack, audience: str = EVERYONE) -> Clu
 
 
 def clusters_frame(state: State) -> pl.DataFrame:
-    """Return a frame with one row per live cluster, in descending order of size.
+    """Return a frame with one row per active cluster, in descending order of size.
 
     The columns are cluster (number), name, members (recallable memories), radius, created and refined. Clusters of an
     earlier embedder are left out.
@@ -429,7 +429,7 @@ def _assign_numbers(
     old: Ints,
     audience: str,
 ) -> dict[int, str]:
-    """Return the name of each new cluster by number; a similar old number is kept.
+    """Return the name of each new cluster by number; a cluster keeps a predecessor's number.
 
     A label continues the live cluster with which it shares most members. Each cluster is continued by at most one
     label. Other labels get new numbers.

@@ -596,7 +596,7 @@ class Injection:
     # -- text -----------------------------------------------------------------------------------------------------
 
     def record_shown(self, slate: Slate) -> None:
-        """Add every shown memory to the prompt, shortened where space is limited.
+        """Add every recalled memory to the prompt, and shorten entries where space is limited.
 
         Room for the memories that follow is reserved, so that every shown memory is injected.
         """

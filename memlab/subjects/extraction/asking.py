@@ -406,7 +406,7 @@ def _parse_answer(content: str) -> dict[str, Any]:
     """Parse the JSON answer of a model; raise BadAnswer if it contains no list of proposals."""
     answer = read_json_answer(content, dict[str, Any], "facts and memories as they were asked for")
     if not any(name in answer for name in _FORMS):
-        raise BadAnswer("The answer is not JSON with facts and memories as they were asked for.")
+        raise BadAnswer("The answer is not JSON with facts and memories in the requested form.")
     return answer
 
 

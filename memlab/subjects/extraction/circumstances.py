@@ -86,7 +86,7 @@ class Setting:
     code: bool
 
     def signs(self, start: int) -> tuple[str, ...]:
-        """Return the names of the signs that hold at a character position of the message."""
+        """Return the names of the signs that apply at a character position of the message."""
         long = len(self.text) > _LONG_MESSAGE
         signs = {
             "played": self.role_play,

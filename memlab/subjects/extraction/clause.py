@@ -294,7 +294,7 @@ class ClauseWords:
     # Values
 
     def read_value(self, index: int, sort: str) -> ClauseValue | None:
-        """Return the value that starts at a word and ends as the rules for its sort say.
+        """Return the value that starts at a word and ends by the rules for its sort of value.
 
         The value is in the third person. The result is None if the value is empty, refers to the
         moment, or is a whole sentence.
@@ -404,7 +404,7 @@ class ClauseWords:
 def _index_forms(own: bool) -> dict[tuple[str, ...], str]:
     """Return an index from the words of a verb form to the first-person verb.
 
-    With ``own``, the form is that of the first person, otherwise that of the third.
+    With ``own``, the form is the first-person form, otherwise the third-person form.
     """
     return {
         tuple((verb if own else other).split()): verb

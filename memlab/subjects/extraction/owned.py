@@ -401,7 +401,7 @@ def _build_property_fact(
 def _read_specific_value(
     clause: ClauseWords, index: int, noun: str, *, alone: bool
 ) -> ClauseValue | None:
-    """Return a specific value at a word, or None for another value.
+    """Return the value at a word if it is specific, otherwise None.
 
     ``noun`` is the last noun of the property. ``alone`` is whether the property has no owner.
     """
@@ -428,7 +428,7 @@ def _read_specific_value(
 
 
 def _read_short_value(clause: ClauseWords, index: int) -> ClauseValue | None:
-    """Return a short value without a clause at a word, or None for another value."""
+    """Return the value at a word if it is short and contains no clause, otherwise None."""
     value = clause.read_value(index, "property")
     if value is None or clause.low(index) in word_table("no-nouns") - {*_PLACING, *ARTICLES}:
         return None

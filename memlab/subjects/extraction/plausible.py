@@ -36,7 +36,7 @@ def rate_plausibility(subject: str, predicate: str, value: str) -> Plausibility:
 
     Returns
     -------
-    "no" for a value that the predicate cannot have, "doubtful" for one that it rarely has, else "fine".
+    "no" for a value that the predicate cannot have, "doubtful" for a value that it rarely has, otherwise "fine".
 
     Examples
     --------
@@ -254,7 +254,7 @@ def _rate_work(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_language(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a language; names and known languages are plausible, manners are not."""
+    """Rate a language; names and listed languages are plausible, manners are not."""
     if words[0] in _plausible_words("manners"):
         return "no"
     is_named = any(part[:1].isupper() for part in value.split())
@@ -352,7 +352,7 @@ def _rate_being(subject: str, value: str, words: list[str]) -> Plausibility:
 def _rate_thing(subject: str, value: str, words: list[str]) -> Plausibility:
     """Rate a statement about a thing, such as "the port is 8443".
 
-    A specific value such as in "The staging port is 8443" is doubtful, others are implausible.
+    A specific value as in "The staging port is 8443" is doubtful, and other values are implausible.
     """
     if "team's" in words:
         return "fine"
@@ -368,7 +368,7 @@ def _rate_thing(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_role(subject: str, words: list[str]) -> Plausibility:
-    """Rate a role; roles of the user or a relative and known occupations are plausible.
+    """Rate a role; known occupations and roles of the user or a relative are plausible.
 
     Roles of others are often common knowledge or fiction, so they are doubtful.
     """

@@ -623,7 +623,9 @@ class LabEntities:
 def check_name(role: str, name: object) -> None:
     """Raise InputError for an invalid name, and PrivacyError for a secret."""
     if not isinstance(name, str) or len(name) > _LONGEST:
-        raise InputError(f"A {role} is a string of 1 to {_LONGEST} characters, not {name!r:.60}.")
+        raise InputError(
+            f"A {role} must be a string of 1 to {_LONGEST} characters, not {name!r:.60}."
+        )
     refuse(validate_text(name, where=role), f"the {role}")
     if role != "value":
         entity_key(name)

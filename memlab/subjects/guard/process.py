@@ -56,11 +56,11 @@ It has no effect on validity. With a share of .1, ten guarded recalls are those 
 def forecast_recalls(
     rewards: Floats, loss: float, share: float, *, level: float, chance: float
 ) -> int | None:
-    """Forecast the recalls within which a loss is excluded with this chance.
+    """Forecast the number of recalls within which a loss leads to a rollback.
 
-    ``rewards`` (f64[n]) are those of recalls under the active pack, from 0 to 1. Under the guarded
-    pack, as many of them are 0 as the loss takes. None if the loss is above their mean or takes over
-    ten million recalls.
+    ``rewards`` (f64[n], 0 to 1) are the rewards of recalls under the active pack. Under the guarded pack, enough
+    rewards become 0 to cause the loss. The result is None if the loss exceeds the mean reward or needs more than ten
+    million recalls.
     """
     mean, count = float(rewards.mean()), len(rewards)
     if not 0 < loss <= mean:
@@ -167,11 +167,11 @@ class LossProcess:
         return self.recalls, self.loss, self._count, self._sums, self._penalties
 
     def dump(self) -> list[float]:
-        """Return the state of the first run."""
+        """Return the state of the confidence sequence of the first run."""
         return [value for part in self._parts for value in part[..., 0].ravel().tolist()]
 
     def load(self, values: Floats) -> None:
-        """Restore the states of all runs: results of ``dump``, f64[values, runs]."""
+        """Restore the states of all runs from results of ``dump``, f64[values, runs]."""
         parts, runs = self._parts, len(self.recalls)
         ends = np.cumsum([part.size // runs for part in parts])[:-1]
         for part, stored in zip(parts, np.split(values, ends), strict=True):

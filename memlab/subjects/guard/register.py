@@ -59,12 +59,13 @@ class GuardRecord:
 
     @property
     def shadow(self) -> bool:
-        """Whether the guarded pack is only scored, and never shown."""
+        """Whether recalls only score the guarded pack, and return results of the active pack."""
         return bool(self.options["shadow"])
 
     @cached_property
     def process(self) -> LossProcess:
-        """The confidence sequence of the loss. Labs without a guard never import its module."""
+        """The confidence sequence of the loss."""
+        # The import is here, so that labs without a guard never load the module.
         from memlab.subjects.guard.process import LossProcess
 
         process = LossProcess(self.options["share"])
@@ -86,7 +87,7 @@ class GuardRecord:
                 del self.open[next(iter(self.open))]
 
     def judge(self, decision: int, reward: float) -> None:
-        """Count a judgement; a judgement of a closed recall comes too late."""
+        """Count a judgement, unless the judged recall was already added to the sequence."""
         if decision in self.open:
             self.judged[decision] = [self.open.pop(decision), 0.0, 0]
         entry = self.judged.get(decision)
@@ -97,7 +98,7 @@ class GuardRecord:
             self._close()
 
     def _close(self) -> None:
-        """Add the oldest recall to the sequence once enough others were judged after it."""
+        """Add the oldest recall to the sequence after enough later recalls were judged."""
         while len(self.judged) > self.options["wait"]:
             decision = next(iter(self.judged))
             guarded, total, count = self.judged.pop(decision)
@@ -108,7 +109,7 @@ class GuardRecord:
                 self.decided = True
 
     def end(self, event: Event) -> None:
-        """End the guard, and forget the recalls that still wait for judgements."""
+        """End the guard, and drop the recalls that still wait for judgements."""
         live = event.body.get("live")
         why = "rolled back" if self.decided else "ended"
         self.ended = why if live is None else "in use" if live == self.hash else "replaced"
@@ -133,9 +134,7 @@ class Guards(Projection):
                 **dict.fromkeys(("pack", "ended"), WORD),
                 **dict.fromkeys(("hash", "live"), HASH),
                 "reason": REASON,
-                "options": mapping_field({"*": NUMBER}),
-                "open": list_field(NUMBER, NUMBER),
-                "judged": list_field(NUMBER, NUMBER),
+                **dict.fromkeys(("options", "open", "judged"), mapping_field({"*": NUMBER})),
             }
         )
     )
@@ -146,13 +145,14 @@ class Guards(Projection):
 
     @property
     def running(self) -> GuardRecord | None:
-        """The guard that has not ended, or None."""
+        """The guard that has not ended, or None if every guard ended."""
         last = self.records[-1] if self.records else None
         return last if last is not None and last.until is None else None
 
     def fold(self, event: Event) -> None:
-        """Begin or end a guard, or count a recall or a judgement of the running one."""
+        """Apply an event: begin or end a guard, or count a recall or judgement."""
         body, guard = event.body, self.running
+        # Only recalls since the beginning of a guard have the field, so only they can be judged.
         if event.kind == "challenge":
             if "guard" in body:
                 names = body["pack"], body["hash"], body["live"], body["reason"]
@@ -170,28 +170,13 @@ class Guards(Projection):
             guard.judge(decision, float(body["outcome"] == "success") if reward is None else reward)
 
     def dump(self) -> Any:
-        """Return the guards as a list of dicts, for a snapshot."""
-        dumped = []
-        for record in self.records:
-            stored = record.process.dump() if "process" in vars(record) else record.stored
-            lists = {
-                "open": list(record.open.items()),
-                "judged": list(record.judged.items()),
-                "stored": stored,
-            }
-            dumped.append(asdict(record) | lists)
-        return dumped
+        """Return the guards as a list of dicts for a snapshot."""
+        return [
+            asdict(record)
+            | {"stored": record.process.dump() if "process" in vars(record) else record.stored}
+            for record in self.records
+        ]
 
     def load(self, dumped: Any) -> None:
         """Restore the guards from the result of ``dump``."""
-        self.records = [
-            GuardRecord(
-                **row
-                | {
-                    "open": dict(row["open"]),
-                    "judged": {decision: list(entry) for decision, entry in row["judged"]},
-                    **{name: list(row[name]) for name in ("served", "stored", "latest")},
-                }
-            )
-            for row in dumped
-        ]
+        self.records = [GuardRecord(**row) for row in dumped]

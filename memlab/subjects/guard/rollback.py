@@ -10,7 +10,10 @@ __all__ = ["roll_back"]
 
 
 def roll_back(core: Core) -> None:
-    """End the running guard if its pack is worse. Called after feedback was stored."""
+    """End the running guard if the guarded pack is worse than the active pack.
+
+    The function runs after feedback was stored.
+    """
     guard = core.store.state.projection(Guards).running
     if guard is None or not guard.decided:
         return

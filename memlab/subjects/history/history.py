@@ -40,7 +40,7 @@ def open_store_at(store: Store, when: When | None, *, event: int | None, progres
             if first is None
             else f" It began with event {first.seq}, at {from_micros(first.at).isoformat()}."
         )
-        raise InputError(f"There was no lab then.{began} Pass a later time or event.")
+        raise InputError(f"The lab did not exist at that time.{began} Pass a later time or event.")
     last = next(iter(journal.events(after=event - 1, upto=event)))
     view = JournalView(journal, event)
     clock = ManualClock(last.at if when is None else when)
@@ -57,7 +57,7 @@ def open_store_for(store: Store, viewer: str) -> Store:
     """Return the store as a viewer sees it; see ``Lab.at``."""
     if not viewer:
         raise InputError(
-            'viewer is the name of a user or an agent, such as "agent:coder", not an empty name.'
+            'viewer must be the name of a user or an agent, such as "agent:coder", not an empty name.'
         )
     refuse(viewer, "viewer")
     if not isinstance(store, ViewerStore):

@@ -290,11 +290,11 @@ def _checked_rows(
                 and not declared.low <= value <= declared.high
             ):
                 raise InputError(
-                    f"Row {row}: {name} lies in {declared.low:g}..{declared.high:g}, not {value:g}."
+                    f"Row {row}: {name} must be in {declared.low:g}..{declared.high:g}, not {value:g}."
                 )
             if declared.storage == "name" and value is not None and not 0 < len(value) <= 1000:
                 raise InputError(
-                    f"Row {row}: {name} is a string of 1 to 1000 characters, not {value!r:.60}."
+                    f"Row {row}: {name} must be a string of 1 to 1000 characters, not {value!r:.60}."
                 )
         default = declared.default if declared.storage == "num" else None
         columns[name] = [default if value is None else value for value in rows[name]]

@@ -352,7 +352,7 @@ class Why(Displayed):
 
     @property
     def difference(self) -> float | None:
-        """The first item's value minus the second item's value, or None if not numbers."""
+        """The first value minus the second value, or None if either is no number."""
         return self.a - self.b if _number(self.a) and _number(self.b) else None  # type: ignore[operator]
 
     @property
@@ -543,7 +543,7 @@ def _name_term(x: Part | None, y: Part | None) -> str:
 
 
 def _trace_inputs(program: RowProgram, names: set[str]) -> dict[int, tuple[str, ...]]:
-    """Return the inputs that each graph node depends on, out of ``names``."""
+    """Return those inputs in ``names`` on which each graph node depends."""
     inputs_of: dict[int, frozenset[str]] = {}
     for node in program.nodes:
         inside = [inputs_of[a.index] for a in node.args]

@@ -102,7 +102,7 @@ def chain(node: Node, continues: Callable[[Node], bool] = lambda node: True) -> 
 def clauses(
     node: Node, continues: Callable[[Node], bool] = lambda node: True
 ) -> tuple[list[tuple[Node, Node]], Node]:
-    """Return the tests and values of nested ``if`` nodes, and the value if no test holds.
+    """Return the tests and values of nested ``if`` nodes, and the value if all tests fail.
 
     ``continues`` returns whether a nested ``if`` belongs to the cascade.
     """
@@ -114,7 +114,7 @@ def clauses(
 
 
 def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
-    """Return the operator and arguments with which source text expresses a node.
+    """Return a node's operator and arguments as they appear in source text.
 
     For example, ``<`` with a constant as its first argument is written as ``>``.
     """
@@ -460,7 +460,7 @@ class _Builder:
         return self.open(self.root, "", True)
 
     def open(self, node: Node, role: str, live: bool) -> TreeNode:
-        """Return a node with its children, unless the children are shown elsewhere."""
+        """Return a node with its children, unless another node already displays them."""
         text, complete = source(node)
         inside = self.children(node)
         # A node that is also on a taken branch is expanded there.

@@ -88,7 +88,7 @@ class Admission(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row, which holds the decision and its reasons.
+        """A frame with one row, which contains the decision and its reasons.
 
         The columns are ``role``, ``worth``, ``threshold``, ``admitted``, ``confidence``,
         ``reasons`` and ``text``.

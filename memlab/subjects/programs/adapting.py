@@ -171,7 +171,7 @@ class Adapted(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row, which holds the action and its evidence.
+        """A frame with one row, which contains the action and its evidence.
 
         The columns are ``slot``, ``action``, ``before``, ``after``, ``judged``, ``gain``, ``low``,
         ``high`` and ``reason``.

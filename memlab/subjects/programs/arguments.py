@@ -114,7 +114,7 @@ def is_span(text: str) -> bool:
 
 
 def span(name: str, form: Form, source: Text) -> str:
-    """Read a span of time such as "7d" or "12h", as ``memlab.evaluate`` accepts."""
+    """Read a span of time such as "7d" or "12h", in the format of ``memlab.evaluate``."""
     if form.kind != "str" or not is_span(form.text):
         raise _wrong(name, 'a span in quotes, such as "7d", "12h" or "30m"', form, source)
     return form.text

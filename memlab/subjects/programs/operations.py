@@ -149,7 +149,7 @@ class Ran(Sequence[Step], Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row per operation, which holds the result.
+        """A frame with one row per operation, which contains the operation's result.
 
         The columns are ``step``, ``line``, ``operation``, ``result``, ``touched`` and ``source``.
         """
@@ -299,7 +299,7 @@ def run_program(
     for what, value in (("operations", fuel.operations), ("memories", fuel.memories)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InputError(
-                f"The fuel of {what}, the most that a run may use, must be a whole number of at least 1, not {value!r}."
+                f"The fuel of {what}, the maximum that a run may use, must be a whole number of at least 1, not {value!r}."
             )
     if len(program) > fuel.operations:
         last = program.calls[fuel.operations]

@@ -191,7 +191,7 @@ class _Gathering:
                     self.names.add(column, mine=False, entity=entity, owner=owner)
 
     def _graph(self, graph: Mapping[str, Any]) -> None:
-        """Add the names of nodes that an import brought.
+        """Add the names of imported nodes.
 
         A node that no edge joins to a purged memory counts as one of others.
         """

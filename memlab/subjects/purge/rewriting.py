@@ -127,7 +127,7 @@ def _zero_vectors(field: Field, value: Siblings) -> dict[str, bytes]:
 
 
 def _list(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> list[Any]:
-    """Redact the items of a list; drop items about purged memories if the field says so."""
+    """Redact the items of a list; drop items about purged memories if the field requires it."""
     items = [
         item for item in value if not (field.drops and _is_dropped(field.items[0], item, gone))
     ]

@@ -140,7 +140,7 @@ def _rows_of_phrases(state: State) -> list[Row]:
 
 
 def _rows_of_facts(state: State) -> Iterator[Row]:
-    """Yield a question for each fact that an active memory holds or states."""
+    """Yield a question for each fact that an active memory contains or states."""
     names = ("id", "text", "subject", "predicate", "speaker", "project", "visibility", "creator")
     active = state.memories().filter(pl.col("status") == "active").select(names)
     for id, text, subject, predicate, speaker, project, visibility, creator in active.iter_rows():

@@ -135,7 +135,7 @@ class LabQuestions(Displayed):
         if wants is None:
             if (project, viewer, at, category) != (None, None, None, ""):
                 raise InputError(
-                    "Several questions give project, viewer, at and category in columns. Pass wants= for one question."
+                    "For several questions, give project, viewer, at and category in columns. Pass wants= for one question."
                 )
             return self._add(*self._read(questions))
         if not isinstance(questions, str):

@@ -193,7 +193,7 @@ class Wanted:
             ids = [id for id in ids if hidden is None or not hidden[id - 1]]
             if not ids:
                 raise InputError(
-                    f'{row.where} wants "{str(name)[:80]}", which is no id, ref or text of a memory'
+                    f'{row.where} wants "{str(name)[:80]}", which is not the id, ref or text of a memory'
                     f"{f' in project {row.project}' if row.project else ''}. {self._near(name)}"
                 )
             if self._state.names["status"].value_at(ids[0] - 1) == "purged":

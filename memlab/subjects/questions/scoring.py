@@ -334,7 +334,7 @@ def score(
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     depth = max((_parse_metric(name)[1] for name in names), default=0)
     if not names:
-        raise InputError('There is no metric. Pass at least one, such as "ndcg@10".')
+        raise InputError('No metric was given. Pass at least one, such as "ndcg@10".')
     active = lab.policies.pack
     packs = {ACTIVE: active, **_read_policies(lab, active, policies)}
     resolved = read_asked(lab.questions, questions)

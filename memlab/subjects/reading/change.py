@@ -448,7 +448,7 @@ def _pair_features(later: Telling, earlier: Telling) -> dict[str, float]:
 
 
 def differing(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, PlacedValue]]:
-    """Yield pairs of values of one kind in which two texts differ, earlier value first.
+    """Yield the pairs of values of one kind that differ between two texts.
 
     Each pair is an earlier and a later value. Neither value occurs in the other text.
     """

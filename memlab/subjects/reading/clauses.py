@@ -256,7 +256,7 @@ def _unreal_pattern() -> re.Pattern[str]:
 
 
 def _is_report(piece: str) -> bool:
-    """Return whether a clause reports what another person said or thought.
+    """Return whether a clause reports the words or thoughts of another person.
 
     "I said" reports words of the speaker, so it does not count.
     """

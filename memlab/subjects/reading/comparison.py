@@ -647,7 +647,7 @@ def _find_value_rule(new: Part, old: Part, short: bool) -> tuple[str, bool] | No
 def _comparable(
     kind: str, others: dict[str, frozenset[str]], content: frozenset[str]
 ) -> list[frozenset[str]]:
-    """Return the value sets of another text that are comparable with a kind of value.
+    """Return the sets of values in another text that have a comparable kind.
 
     A count without a unit is compared with counts of units that the new text names, and with counts
     without a unit.

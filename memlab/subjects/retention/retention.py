@@ -77,7 +77,7 @@ class Schedule(Background, Displayed):
     def __init__(self, store: Store, every: timedelta | None, on_upkeep: OnUpkeep | None) -> None:
         if every is not None and not _LEAST <= every <= _MOST:
             raise InputError(
-                f"every is a timedelta of 1 ms to 365 days, such as timedelta(hours=4), not {every!r}."
+                f"every must be a timedelta of 1 ms to 365 days, such as timedelta(hours=4), not {every!r}."
             )
         self._store, self._every, self._on_upkeep = store, every, on_upkeep
         self._last: Upkeep | None = None

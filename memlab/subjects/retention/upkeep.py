@@ -207,7 +207,7 @@ def reads_degrees(pack: Pack) -> bool:
 
 
 def find_pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
-    """Return the live edges among `edges` that the policy ``prune`` removes at `now`.
+    """Return the active edges among `edges` that the policy ``prune`` removes at `now`.
 
     Edges to tags follow from the column ``tags`` and are never evaluated. Null keeps an edge.
     """

@@ -485,7 +485,7 @@ class Questions:
         """
         if not isinstance(decision.get("decision"), int):
             raise InputError(
-                f"A decision is a row of lab.slates().decisions; {describe_value(decision)} names no recall."
+                f"No recall has the decision {describe_value(decision)}. Pass a number from lab.slates().decisions."
             )
         with self._store.reading():
             self._store.refresh_index()
