@@ -324,7 +324,7 @@ def is_randomised(propensity: Floats) -> Flags:
 
 @dataclass(frozen=True)
 class Log:
-    """The recalls that count, with their candidates, as arrays.
+    """The evaluated recalls of a log, with their candidates, as arrays.
 
     Recalls are sorted by id, candidates by recall and memory id.
 
