@@ -125,7 +125,7 @@ def package_versions() -> dict[str, str]:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Create the folder of cells, and let one process at a time write into it within the block."""
+    """Create the folder of cells, and lock it for the ``with`` block of one process."""
     (folder / "cells").mkdir(parents=True, exist_ok=True)
     with (folder / "cells" / ".lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

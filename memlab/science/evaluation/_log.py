@@ -864,7 +864,7 @@ def read_challenges(log: Log) -> list[Challenged | None]:
 
 
 def _decode_challenge(text: str, log: Log, number: int) -> Challenged | None:
-    """Decode and check the challenge of a recall; return None for a pack in shadow."""
+    """Decode and check the challenge of a recall; return None for a shadow comparison."""
     where = f"The challenge of recall {log.decisions['decision'][number]}"
     try:
         challenge = _DECODER.decode(text)
