@@ -74,7 +74,7 @@ class _Figure(_Struct, frozen=True):
 
 
 class _Cell(_Struct, frozen=True):
-    """A `Cell` in a file, with its rows by column."""
+    """A `Cell` in a published file, with rows stored by column."""
 
     hash: _Hash
     inputs: dict[_Word, Any]
@@ -85,7 +85,7 @@ class _Cell(_Struct, frozen=True):
 
 
 class _Content(_Struct, frozen=True):
-    """The JSON object of a file."""
+    """The JSON object in a published file."""
 
     hash: _Hash
     sources: _Sources
@@ -108,10 +108,13 @@ _FIGURES = {
 """Columns of the figures of the evidence."""
 
 _CHECKS = {
-    **dict.fromkeys(("data", "metric", "inputs"), pl.String),
-    **dict.fromkeys(("seed", "differing"), pl.Int64),
+    "data": pl.String,
+    "seed": pl.Int64,
+    "metric": pl.String,
     **dict.fromkeys(("stated", "computed"), pl.Float64),
     "equal": pl.Boolean,
+    "differing": pl.Int64,
+    "inputs": pl.String,
 }
 """Columns of a check of the evidence."""
 

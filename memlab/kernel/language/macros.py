@@ -103,14 +103,16 @@ def read_macro(form: Form, text: Text) -> Macro:
 
 def _check_template(template: Form, parts: Definition, rest: str, text: Text) -> None:
     """Raise a PolicyError unless a template inserts all of its parameters and nothing else."""
-    # A form after ~ must be a parameter; one after ~@ stands within a call or list. Quasi-quotes do not nest.
+    # A form after ~ must be a parameter; a form after ~@ must be inside a call or list. Quasi-quotes do not nest.
     names = {argument.text for argument in parts.arguments}
     used: set[str] = set()
     waiting = [(template, False)]
     while waiting:
         form, listed = waiting.pop()
         if form.head == "quasiquote":
-            raise text.error(PolicySyntaxError, "A template contains no other template.", form)
+            raise text.error(
+                PolicySyntaxError, "A template must not contain another template.", form
+            )
         if form.head not in ("unquote", "unquote-splice"):
             waiting += [(item, True) for item in reversed(form.items)]
             continue
@@ -149,7 +151,7 @@ class Expander:
         """Calls of macros that the author wrote, by their spans."""
         self._steps = self._count = 0
         self._origins: dict[str, tuple[str, str]] = {}
-        """Of each mark: the macro that wrote it, and the mark of the name by which that macro was called."""
+        """For each mark, the macro that wrote it and the mark of the name by which that macro was called."""
         self._text = Text("")
 
     def definition(self, form: Form, text: Text) -> Form:
@@ -192,7 +194,7 @@ class Expander:
             return form
         if depth > MAX_NESTING:
             raise self._error(
-                PolicyLimitError, f"Macros expand to forms deeper than {MAX_NESTING}.", form
+                PolicyLimitError, f"Macros expand to forms nested deeper than {MAX_NESTING}.", form
             )
         # Names in quotes and in keys of case are words, which nothing binds.
         head, *rest = form.items

@@ -52,6 +52,7 @@ from memlab.science.evolution._search import (
     save_state,
     score_program,
 )
+from memlab.subjects.lens.packing import text_of
 from memlab.subjects.models import LanguageModel
 
 __all__ = ["evolve"]
@@ -62,6 +63,8 @@ _ROOM = 40
 """The operations by which a program may exceed the start."""
 _WORST = 5
 """The decisions that a proposer is told about."""
+_PATIENCE = 3
+"""The equal refusals in a row after which a proposer is not asked again: it hangs, or its budget is spent."""
 _REMEMBERED = 5
 """The last refusals that a proposer is told about."""
 # The units of a budget, and a number with its unit.
@@ -168,7 +171,8 @@ def evolve(
     policies that were measured there. With feedback, no gate may be closed. A winner is never
     active by itself: ``lab.challenge(found.best)`` compares it with the active pack.
 
-    The proposer runs in a thread of this process. One that hangs is left behind after ``timeout``.
+    The proposer runs in a thread of this process. One that hangs is left behind after ``timeout``. A
+    proposer is not asked again after three refusals in a row for the same reason.
 
     Examples
     --------
@@ -226,7 +230,8 @@ def evolve(
             while state.tried < programs if programs else state.seconds < seconds:
                 clock = monotonic()
                 size = min(ROUND, programs - state.tried) if programs else ROUND
-                if proposer is not None:
+                last = state.refusals[-_PATIENCE:]
+                if proposer is not None and (len(last) < _PATIENCE or len(set(last)) > 1):
                     _ask(proposer, read, search, state, timeout)
                 run_round(search, state, size, executor)
                 state.seconds += (spent := monotonic() - clock)
@@ -389,7 +394,7 @@ def _archive_frame(state: State) -> pl.DataFrame:
             "size": program.size,
             "operator": program.operator,
             "parents": list(program.parents),
-            "policy": program.policy.source,
+            "policy": text_of(program.policy),
         }
         for program in state.archive.programs
     ]
@@ -460,7 +465,7 @@ def _judge(
                 "hash": program.policy.hash,
                 "parents": list(program.parents),
                 "operator": program.operator,
-                "policy": program.policy.source,
+                "policy": text_of(program.policy),
                 "gained": int((change > 1e-9).sum()),
                 "lost": int((change < -1e-9).sum()),
                 "closed": [] if is_start else [gate.name for gate in closed],
