@@ -569,9 +569,10 @@ class Experiment(Report):
         if chosen not in self.metrics:
             raise UnknownName("metric", chosen, self.metrics)
         height = 1.2 + 0.4 * len(self.packs)
-        return draw_figure(partial(self._draw, chosen), width=6.4, height=height, axes=axes)
+        draw = partial(self._draw, chosen, alone=axes is not None)
+        return draw_figure(draw, width=6.4, height=height, axes=axes)
 
-    def _draw(self, metric: str, axes: Axes, *, alone: bool = True) -> None:
+    def _draw(self, metric: str, axes: Axes, *, alone: bool = False) -> None:
         """Draw dots with intervals: a line for each policy."""
         names = list(self.packs)[::-1]
         for number, data in enumerate(self.data):
