@@ -75,6 +75,9 @@ _DECLARED = "experiment.json"
 _KEYS = ("policies", "data", "name", "folder", "metrics", "seeds")
 """The keys of an experiment's file; it needs the first two."""
 
+_KEY_COLUMNS = {"data", "policy", "seed", "cluster", "question"}
+"""The columns of rows that no metric can have."""
+
 _RESULTS = {
     **dict.fromkeys(("data", "policy", "hash"), pl.String),
     "seed": pl.Int64,
@@ -208,12 +211,16 @@ class Experiment(Report):
         self.folder = Path(folder).expanduser() / name
         self.packs = _load_packs(policies)
         self.data = name_data(data)
-        self.metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+        self.metrics = tuple(dict.fromkeys([metrics] if isinstance(metrics, str) else metrics))
         self.seeds = tuple(dict.fromkeys(seeds))
         self._measure, self._embedder = measure, embedder
         self._digests: dict[str, str] = {}
         if not self.metrics or not self.seeds:
             raise InputError("An experiment needs at least one metric and one seed.")
+        if taken := _KEY_COLUMNS.intersection(self.metrics):
+            raise InputError(
+                f'"{taken.pop()}" is a column of experiment.rows. Name the metric differently.'
+            )
         if measure is None:
             cuts = [split_metric(metric)[1] for metric in self.metrics]
             if len(self.seeds) > 1:
@@ -278,7 +285,9 @@ class Experiment(Report):
             name: path.parent / value if isinstance(value, Path) else value
             for name, value in name_data(declared["data"]).items()
         }
-        folder = path.parent / Path(declared.pop("folder", "runs")).expanduser()
+        folder = declared.pop("folder", "runs")
+        if isinstance(folder, str):
+            folder = path.parent / Path(folder).expanduser()
         placed = {"policies": policies if is_table else [*policies.values()], "data": data}
         return cls(**{"name": path.stem, **declared, **placed, "folder": folder})
 
