@@ -217,9 +217,9 @@ class Experiment(Report):
         self._digests: dict[str, str] = {}
         if not self.metrics or not self.seeds:
             raise InputError("An experiment needs at least one metric and one seed.")
-        if taken := _KEY_COLUMNS.intersection(self.metrics):
+        if conflicts := _KEY_COLUMNS.intersection(self.metrics):
             raise InputError(
-                f'"{taken.pop()}" is a column of experiment.rows. Name the metric differently.'
+                f'"{conflicts.pop()}" is a column of experiment.rows. Name the metric differently.'
             )
         if measure is None:
             cuts = [split_metric(metric)[1] for metric in self.metrics]
@@ -274,6 +274,7 @@ class Experiment(Report):
             )
         if missing := [key for key in _KEYS[:2] if key not in declared]:
             raise InputError(f"{path} has no {missing[0]}. Add a list, or a table of names.")
+        # Paths are relative to the file; names of packs and texts of policies stay as they are.
         policies = {
             name or str(number): str(path.parent / spec)
             if isinstance(spec, str) and _HY_FILE.fullmatch(spec)
