@@ -273,13 +273,16 @@ def test_a_guard_shows_hostile_names_as_text() -> None:
     assert "worse at 10% of recalls: running" in repr(guard)
 
 
-def test_answers_that_are_read_count_as_feedback() -> None:
+def test_answers_alone_roll_a_pack_back() -> None:
     lab = make_lab()
     lab.guard(WORSE, share=0.4, wait=0)
-    for number in range(4):
-        hits = lab.recall(f"note {number} on {TOPICS[number]}", limit=3)
-        lab.agents.credits.answer(f"That is {hits[0].text}.", hits)
-    assert lab.guard().judged > 0
+    for number in range(120):
+        hits = lab.recall(f"note {number % 30} on {TOPICS[number % 6]}", limit=3)
+        answer = "I do not know." if shows_guarded(hits) else f"That is {hits[0].text}."
+        lab.agents.credits.answer(answer, hits)
+        if not lab.policies.challenges:
+            break
+    assert lab.guard().state == "rolled back"
 
 
 # -- the fold ---------------------------------------------------------------------------------------------------------
