@@ -1,4 +1,4 @@
-"""Store results by the hash of all that went in: one folder for each, of JSON and Parquet.
+"""Store each result by the hash of its inputs, in a folder of JSON and Parquet files.
 
 A *cell* is the result of one task, such as one pack on one data set. Its folder ``cells/HASH`` has
 ``cell.json`` (what went in, and the figures) and ``rows.parquet`` (one row for each question, recall
@@ -17,6 +17,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -37,6 +38,7 @@ __all__ = [
     "Outcome",
     "find_cell",
     "hash_inputs",
+    "lock_folder",
     "package_versions",
     "read_cells",
     "run_cells",
@@ -53,7 +55,7 @@ _PACKAGES = ("numpy", "polars", "PyStemmer", "scipy")
 
 
 class Inputs(NamedTuple):
-    """What goes into a cell: JSON values that decide its result, and values that describe it.
+    """The inputs of a cell: JSON values that determine the result, and values that describe the cell.
 
     ``about`` is not part of the hash: the name and the text of a pack, the name of the data.
     """
@@ -63,7 +65,7 @@ class Inputs(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What comes out of a task: figures as JSON values, and one row for each unit."""
+    """The result of a task: figures as JSON values, and one row for each unit."""
 
     results: Mapping[str, Any]
     rows: pl.DataFrame
@@ -121,6 +123,15 @@ def package_versions() -> dict[str, str]:
     return versions
 
 
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Create the folder of cells, and lock it for the ``with`` block of one process."""
+    (folder / "cells").mkdir(parents=True, exist_ok=True)
+    with (folder / "cells" / ".lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def write_cell(folder: Path, cell: Cell) -> Path:
     """Write a cell below ``folder/cells``, and return its folder.
 
@@ -140,24 +151,20 @@ def write_cell(folder: Path, cell: Cell) -> Path:
         "rows": hashlib.sha256(rows).hexdigest(),
     }
     text = json.dumps(about, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-    with writing(f"The cell {target}"):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # The lock lets two processes that run one experiment write the same cell one after the other.
-        with (target.parent / ".lock").open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if target.exists():
-                return target
+    with writing(f"The cell {target}"), lock_folder(folder):
+        if target.exists():
+            return target
+        shutil.rmtree(draft, ignore_errors=True)
+        try:
+            draft.mkdir()
+            for name, content in (("rows.parquet", rows), ("cell.json", text.encode())):
+                (draft / name).write_bytes(content)
+                sync(draft / name)
+            draft.rename(target)
+        except OSError:
             shutil.rmtree(draft, ignore_errors=True)
-            try:
-                draft.mkdir()
-                for name, content in (("rows.parquet", rows), ("cell.json", text.encode())):
-                    (draft / name).write_bytes(content)
-                    sync(draft / name)
-                draft.rename(target)
-            except OSError:
-                shutil.rmtree(draft, ignore_errors=True)
-                raise
-            sync(target.parent)
+            raise
+        sync(target.parent)
     return target
 
 

@@ -1,4 +1,4 @@
-"""What a proposer is told about a parent, and what it may answer."""
+"""The evidence about a parent for a proposer, and checks of the proposer's answer."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from memlab.errors import MemlabError
 from memlab.kernel.language import Policy
+from memlab.subjects.lens.packing import text_of
 from memlab.subjects.models import LanguageModel
 
 __all__ = ["ParentEvidence", "Proposer", "Refusal", "call_proposer", "model_proposer"]
@@ -35,7 +36,7 @@ Proposer: TypeAlias = Callable[[Policy, "ParentEvidence"], Any]
 
 @dataclass(frozen=True)
 class ParentEvidence:
-    """What the search part of the data says about a parent.
+    """The evidence about a parent from the search part of the data.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def model_proposer(model: LanguageModel) -> Proposer:
         """Return the policy in the model's answer."""
         answer = model.ask(
             _INSTRUCTIONS,
-            f"The policy now:\n{parent.source}\n\n{evidence.text}",
+            f"The policy now:\n{text_of(parent)}\n\n{evidence.text}",
             length=_ANSWER_TOKENS,
         )
         block = re.search(r"```[a-z]*\n(.*?)```", str(answer), re.DOTALL)
@@ -143,7 +144,7 @@ def call_proposer(
             f"The proposer raised {type(answer).__name__}: {str(answer)[:500]}"
         ) from answer
     if isinstance(answer, Policy):
-        answer = answer.source
+        answer = text_of(answer)
     if not isinstance(answer, str):
         raise Refusal(
             f"The proposer returned {type(answer).__name__}. Return the text of a policy."
