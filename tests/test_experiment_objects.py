@@ -431,7 +431,7 @@ def test_an_experiment_file_is_read_and_never_executed(tmp_path: Path) -> None:
         ('policies = ["bm25"]\ndata = 7', "needs data: paths"),
         ('policies = ["bm25"]\ndata = ["a.json"]\nmetrics = ["speed@3"]', "speed@3"),
         ('policies = ["bm25"]\ndata = ["a.json"]\nseeds = ["x"]', "seeds"),
-        ('policies = 3\ndata = ["a.json"]', "A policy is a text"),
+        ('policies = 3\ndata = ["a.json"]', "A policy must be a text"),
         ('name = "../up"\npolicies = ["bm25"]\ndata = ["a.json"]', "cannot be the name"),
     ],
 )
