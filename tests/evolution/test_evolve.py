@@ -392,7 +392,9 @@ def test_a_winner_on_a_lab_becomes_a_challenger_with_its_lineage(tmp_path: Path)
     assert (tmp_path / "again.html").read_text() == page
 
 
-def test_the_figure_has_a_dot_for_each_policy_and_marks_the_start_and_the_best(planted: Log) -> None:
+def test_the_figure_has_a_dot_for_each_policy_and_marks_the_start_and_the_best(
+    planted: Log,
+) -> None:
     found = memlab.evolve(planted[0], START, labels=planted[1], metric="recall@3", budget=300)
     (axes,) = found.figure().axes
     dots = [line for line in axes.lines if line.get_url()]

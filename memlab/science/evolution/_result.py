@@ -283,7 +283,7 @@ class Evolved(Report):
                 "o" if number else "s",
                 color=colour,
                 # A dot without any fill could be clicked at its border only.
-                markerfacecolor=colour if filled else (colour, 0.15),
+                markerfacecolor=colour if filled else "white",
                 markersize=9,
             )
             dot.set_url(f"#{row['hash']}")
@@ -301,7 +301,7 @@ class Evolved(Report):
 
     @checked
     def report(self, path: str | Path) -> Path:
-        """Write the result as one self-contained HTML file, in which each dot opens its policy.
+        """Write the result as one HTML file, in which each dot opens its policy.
 
         Parameters
         ----------
@@ -328,10 +328,12 @@ class Evolved(Report):
             )
             diff = Markup(self.diff(row["hash"])._repr_html_()) if number else ""
             policies.append(row | {"diff": diff, "changes": changes.sort("change").to_dicts()})
+        figure = draw_svg(self._draw, name="front", width=7.6, height=3.6)
         html = render_page(
             Path(__file__).parent / "evolved.html",
             {},
-            figure=Markup(draw_svg(self._draw, name="front", width=7.6, height=3.6)),
+            # matplotlib's links open another tab, where no policy would be open.
+            figure=Markup(figure.replace(' target="_blank"', "")),
             sentence=lines[0],
             lines=lines[1:],
             heads=table.heads,
