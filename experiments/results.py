@@ -10,12 +10,13 @@ The folder is ``results/STUDY``; git ignores it.
 - ``table.csv`` has one row for each mapping in ``rows``.
 - ``figure.svg`` is drawn by a function of matplotlib axes, such as ``plot_dots``, ``plot_bars`` and ``plot_lines`` return.
 - ``run.json`` records the command, date, commit, machine, versions, seeds and the SHA-256 digests of the data.
+
+A study that compares policies on data is a ``memlab.Experiment``: see ``run_experiment``.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import shlex
 import sys
@@ -27,11 +28,15 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from measuring import provenance, save_figure
 
+from memlab.io.ingest import digest
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Results", "plot_bars", "plot_dots", "plot_lines"]
+    from memlab import Experiment
+
+__all__ = ["Results", "plot_bars", "plot_dots", "plot_lines", "run_experiment"]
 
 Row = Mapping[str, Any]
 Draw = Callable[["Axes"], None]
@@ -141,7 +146,7 @@ class Results:
             "seconds": round(time.perf_counter() - self._started, 1),
             "seeds": {name: value for name, value in arguments.items() if "seed" in name},
             "arguments": arguments,
-            "data": {path.name: compute_digest(path) for path in self._data},
+            "data": {path.name: digest(path) for path in self._data},
         }
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / "run.json"
@@ -149,14 +154,16 @@ class Results:
         return path
 
 
-def compute_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, or of the sorted names and contents of a folder's files."""
-    if path.is_file():
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    total = hashlib.sha256()
-    for file in sorted(file for file in path.rglob("*") if file.is_file()):
-        total.update(f"{file.relative_to(path).as_posix()} {compute_digest(file)}\n".encode())
-    return total.hexdigest()
+def run_experiment(experiment: Experiment) -> Path:
+    """Run an experiment, print its results, and write ``table.csv`` and ``report.html`` next to its cells.
+
+    A study that compares policies on data is an experiment, so it needs no other table, figure or record.
+    """
+    print(experiment.run(progress=sys.stderr.isatty()))
+    for name in ("table.csv", "report.html"):
+        experiment.report(experiment.folder / name)
+    print(f"Results are in {experiment.folder}", file=sys.stderr)
+    return experiment.folder
 
 
 def plot_dots(

@@ -3,46 +3,27 @@
     python experiments/template.py                                # the bundled conversation, a few seconds
     python experiments/template.py --data locomo-dev5.json --weights 0 1 2
 
-Each row of the table is one pack, which scores a memory by ``similarity + weight * coverage``. Both features are
-stretched to 0..1 over the candidate pool. The figure shows recall@10 against the weight. Intervals need several
-conversations; the bundled data has one.
+Each policy scores a memory by ``similarity + weight * coverage``. Both features are stretched to 0..1 over the candidate
+pool. The comparison is with the first weight. Intervals need several conversations; the bundled data has one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from results import Results, plot_lines
+from results import Results, run_experiment
 
-from memlab.io.ingest import LabelledConversation, read_locomo
-from memlab.kernel.policies import load_pack
-from memlab.science.bench import bench_conversations
+import memlab
 from memlab.science.examples import CONVERSATION
 
-PACK = """(pack weighted "Similarity plus {weight} times coverage.")
-(defpolicy recall-score [similarity coverage]
-  (+ (min-max similarity) (* {weight} (min-max coverage))))"""
+POLICY = "(fn [similarity coverage] (+ (min-max similarity) (* {weight} (min-max coverage))))"
 
 
-def measure(
-    conversations: Sequence[LabelledConversation], weights: Sequence[float]
-) -> list[dict[str, Any]]:
-    """Return one row of metrics for each weight."""
-    rows = []
-    for weight in weights:
-        pack = load_pack(PACK.format(weight=weight))
-        (system,) = bench_conversations(conversations, packs=[pack], baselines=False).systems
-        rows.append(
-            {
-                "weight": weight,
-                "questions": system.questions,
-                "recall@10": round(system.metrics["recall@10"], 4),
-                "ndcg@10": round(system.metrics["ndcg@10"], 4),
-            }
-        )
-    return rows
+def build_experiment(data: Path, weights: Sequence[float], folder: Path) -> memlab.Experiment:
+    """Return the experiment: a policy for each weight."""
+    policies = {f"weight-{weight:g}": POLICY.format(weight=weight) for weight in weights}
+    return memlab.Experiment("template", policies, data, folder=folder)
 
 
 def main() -> None:
@@ -53,12 +34,11 @@ def main() -> None:
     )
     parser.add_argument("--weights", type=float, nargs="+", default=[0.0, 0.5, 1.0, 2.0])
     arguments = parser.parse_args()
-    results = Results("template", arguments, data=[arguments.data])
-    rows = measure(read_locomo(arguments.data), arguments.weights)
-    print(f"{'weight':>8}{'recall@10':>11}{'nDCG@10':>9}")
-    for row in rows:
-        print(f"{row['weight']:>8}{row['recall@10']:>11.3f}{row['ndcg@10']:>9.3f}")
-    results.save(rows, plot_lines(rows, x="weight", y="recall@10", title="Word matches help"))
+    experiment = build_experiment(arguments.data, arguments.weights, arguments.results)
+    run_experiment(experiment)
+    first, *others = experiment.packs
+    for name in others:
+        print(f"\n{experiment.compare(name, first)}")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ if sys.platform == "win32":
     from memlab.errors import UnsupportedSystem
 
     raise UnsupportedSystem(
-        "memlab does not run on Windows, because it locks labs as POSIX systems do; install it on Linux, macOS or the "
+        "memlab does not run on Windows, because it needs POSIX file locks: install it on Linux, macOS or the "
         "Windows Subsystem for Linux."
     )
 
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from memlab.io import adapters as adapters
     from memlab.io import ingest as ingest
     from memlab.io.aio import AsyncLab as AsyncLab
+    from memlab.io.publishing import publish_pack as publish_pack
+    from memlab.io.publishing import pull_pack as pull_pack
     from memlab.io.recorder import read_record as read_record
     from memlab.io.recorder import read_spans as read_spans
     from memlab.io.recorder import record as record
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
     from memlab.science.evaluation import plan as plan
     from memlab.science.evaluation import tune as tune
     from memlab.science.evaluation import verdict as verdict
+    from memlab.science.evolution import evolve as evolve
     from memlab.science.experiments import Experiment as Experiment
     from memlab.science.history import compare as compare
     from memlab.science.history import replay as replay
@@ -146,6 +149,7 @@ _WHERE = {
     "decrypt": "subjects.io.encrypting",
     "encrypt": "subjects.io.encrypting",
     "evaluate": "science.evaluation",
+    "evolve": "science.evolution",
     "extend": "kernel.extension",
     "extensions": "kernel.extension",
     "failures": "science.evaluation",
@@ -155,6 +159,8 @@ _WHERE = {
     "open": ("subjects.opening", "open_lab"),
     "plan": "science.evaluation",
     "packs": ("kernel.policies", "pack_names"),
+    "publish_pack": "io.publishing",
+    "pull_pack": "io.publishing",
     "read_record": "io.recorder",
     "read_spans": "io.recorder",
     "record": "io.recorder",

@@ -170,7 +170,7 @@ class MemlabError(Exception):
         return (_rebuild, (type(self), self.args, self.__dict__))
 
     def _render_traceback_(self) -> list[str]:
-        """Return the traceback that IPython prints: the caller's frames, without those of memlab.
+        """Return the traceback for IPython with the caller's frames, without memlab's own frames.
 
         ``%debug`` and plain Python still show all frames.
         """
@@ -343,7 +343,7 @@ class NewerLab(LabError):
     def of_format(
         cls, what: str, number: int, known: int, *, written_by: str = "", noun: str = "format"
     ) -> NewerLab:
-        """Build the error for a format that is newer than this version of memlab.
+        """Build the error for data in a format newer than this version of memlab supports.
 
         Parameters
         ----------
@@ -371,7 +371,7 @@ class NewerLab(LabError):
 
     @classmethod
     def of_word(cls, what: str) -> NewerLab:
-        """Build the error for a kind of event or other word that a newer version wrote.
+        """Build the error for an event kind or keyword that only a newer version knows.
 
         Parameters
         ----------
@@ -436,7 +436,7 @@ class LabUnavailable(LabError):
 
     @classmethod
     def at(cls, path: Path | str, why: str) -> LabUnavailable:
-        """Build the error for a lab in a folder.
+        """Build the error for a lab whose folder cannot be reached.
 
         Parameters
         ----------
@@ -462,7 +462,7 @@ class LabUnavailable(LabError):
 
     @classmethod
     def behind(cls, url: str, why: str, *, sent: bool) -> LabUnavailable:
-        """Build the error for a lab behind a server.
+        """Build the error for a lab whose server does not answer.
 
         Parameters
         ----------
@@ -584,7 +584,7 @@ class UnsupportedSystem(MemlabError, ImportError):
 
 @contextmanager
 def require_extra(extra: str, feature: str) -> Iterator[None]:
-    """Import optional packages in a ``with`` block.
+    """Turn a failed import of an optional package into an error that names the extra.
 
     Parameters
     ----------

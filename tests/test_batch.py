@@ -54,8 +54,8 @@ def give_a_lock(task, step):
 def wait_for_ever(folder, task, step):
     """Wait in a folder of its own, which it removes at its end."""
     mine = folder / f"running-{task}"
-    mine.mkdir()
     try:
+        mine.mkdir()
         time.sleep(20)
     finally:
         mine.rmdir()

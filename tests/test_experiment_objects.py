@@ -399,7 +399,7 @@ def test_an_experiment_file_is_read_and_never_executed(tmp_path: Path) -> None:
         ('policies = ["bm25"]\ndata = ["a.json"]\nmetric = "x"', 'unknown key "metric"'),
         ('policies = ["bm25"]\ndata = ["a.json"]\nmeasure = "os:system"', 'unknown key "measure"'),
         ('policies = ["bm26"]\ndata = ["a.json"]', "bm26"),
-        ('policies = ["bm25"]\ndata = 7', "data are paths"),
+        ('policies = ["bm25"]\ndata = 7', "needs data: paths"),
         ('policies = ["bm25"]\ndata = ["a.json"]\nmetrics = ["speed@3"]', "speed@3"),
         ('policies = ["bm25"]\ndata = ["a.json"]\nseeds = ["x"]', "seeds"),
         ('policies = 3\ndata = ["a.json"]', "A policy is a text"),
@@ -421,7 +421,7 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
         ({"policies": ["bm25", "bm25"]}, "Two policies"),
         ({"data": {}}, "needs data"),
         ({"data": ["a/talk.json", "b/talk.json"]}, "same name"),
-        ({"data": [1, 2]}, "data are paths"),
+        ({"data": [1, 2]}, "needs data: paths"),
         ({"metrics": []}, "at least one metric"),
         ({"seeds": []}, "one seed"),
         ({"seeds": [1, 2], "measure": None, "metrics": "recall@5"}, "draws nothing"),
@@ -442,11 +442,11 @@ def return_value(value: Any, pack: Pack, data: Any, seed: int) -> Any:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("7", "measure returned"),
-        ("[]", "measure returned"),
-        ('{"other": 1}', "no column gain"),
-        ('{"gain": "high"}', "not a number"),
-        ('{"gain": Infinity}', "infinite"),
+        ("7", "measure returned 7 without finite metrics gain"),
+        ("[]", "a row for each unit"),
+        ('{"other": 1}', 'unable to find column "gain"'),
+        ('{"gain": "high"}', "conversion"),
+        ('{"gain": Infinity}', "not JSON compliant"),
     ],
 )
 def test_what_measure_returns_is_checked(build: Any, value: str, message: str) -> None:
@@ -501,11 +501,52 @@ def test_a_benchmark_keeps_the_result_of_each_pack(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conversations = read_locomo(TALK)
-    first = memlab.bench_conversations(conversations, packs="memlab", store=tmp_path / "b")
+    first = memlab.bench_conversations(conversations, packs="memlab", folder=tmp_path / "b")
     # Without recalls, only stored results can be returned.
     monkeypatch.setattr("memlab.science.bench._bench._recall_questions", None)
-    again = memlab.bench_conversations(conversations, packs="memlab", store=tmp_path / "b")
+    again = memlab.bench_conversations(conversations, packs="memlab", folder=tmp_path / "b")
     assert again.to_dict() == first.to_dict()
     assert again.systems == first.systems
     with pytest.raises(TypeError):
-        memlab.bench_conversations(conversations, packs="actr", store=tmp_path / "b")
+        memlab.bench_conversations(conversations, packs="actr", folder=tmp_path / "b")
+
+
+def test_a_search_of_parameters_continues_and_is_not_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = memlab.Slates.from_wide(
+        pl.read_parquet(memlab.examples.LOG),
+        decision="query_id",
+        item="memory_id",
+        shown="rank",
+        reward="clicked",
+        propensity="p",
+        limit=3,
+        scores=["old_score", "new_score"],
+    )
+    policy = "(fn [old_score new_score] (+ new_score (* (param :w 0.5 :low 0 :high 1) old_score)))"
+    tune = partial(memlab.tune, log, policy, missing="zero", metric="order", budget=20, folds=3)
+    plain = tune()
+    search = memlab.science.evaluation._tune._evolve
+    done = 0
+
+    def stop_later(*arguments: Any) -> Any:
+        nonlocal done
+        done += 1
+        if done == 3:
+            raise KeyboardInterrupt
+        return search(*arguments)
+
+    monkeypatch.setattr("memlab.science.evaluation._tune._evolve", stop_later)
+    with pytest.raises(KeyboardInterrupt):
+        tune(folder=tmp_path)
+    assert len(list(read_cells(tmp_path))) == 2
+    stored = tune(folder=tmp_path)
+    assert done == 5
+    assert tune(folder=tmp_path).trials.equals(stored.trials)
+    assert done == 5
+    assert stored.params == plain.params
+    assert stored.trials.equals(plain.trials)
+    assert stored.gain == plain.gain
+    tune(folder=tmp_path, seed=1)
+    assert done == 9

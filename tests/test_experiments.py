@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memlab.io.ingest import read_locomo
+from memlab.io.ingest import digest, read_locomo
 from memlab.ui.demo import CONVERSATION
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
@@ -69,22 +69,24 @@ def test_side_by_side_measures_memlab_and_names_who_is_not_installed(tmp_path: P
     assert (tmp_path / "side-by-side.svg").read_text(encoding="utf-8").count("<svg") == 1
 
 
-def test_the_template_writes_a_table_a_figure_and_the_record_of_its_run(tmp_path: Path) -> None:
+def test_the_template_writes_a_table_a_page_and_what_went_in(tmp_path: Path) -> None:
     command = [sys.executable, str(EXPERIMENTS / "template.py"), "--weights", "0", "1"]
     ended = subprocess.run(
         [*command, "--results", str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
+    assert "weight-1 minus weight-0" in ended.stdout
     folder = tmp_path / "template"
-    table = pl.read_csv(folder / "table.csv")
-    assert table["weight"].to_list() == [0.0, 1.0]
-    assert table["recall@10"].is_between(0.1, 1.0).all()
-    assert (folder / "figure.svg").read_text(encoding="utf-8").count("<svg") == 1
-    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    table = pl.read_csv(folder / "table.csv").filter(metric="recall@10")
+    assert table["policy"].to_list() == ["weight-0", "weight-1"]
+    assert table["value"].is_between(0.1, 1.0).all()
+    assert "<svg" in (folder / "report.html").read_text(encoding="utf-8")
+    declared = json.loads((folder / "experiment.json").read_text(encoding="utf-8"))
     digest = hashlib.sha256(CONVERSATION.read_bytes()).hexdigest()
-    assert run["data"] == {CONVERSATION.name: digest}
-    assert run["arguments"]["weights"] == [0.0, 1.0]
-    assert {"command", "date", "commit", "machine", "versions", "seeds"} <= set(run)
+    assert declared["data"] == {CONVERSATION.stem: digest}
+    assert list(declared["policies"]) == ["weight-0", "weight-1"]
+    assert {"metrics", "seeds", "versions", "embedder"} <= set(declared)
+    assert len(list(folder.glob("cells/*/cell.json"))) == 2
 
 
 def test_the_record_of_a_run_names_seeds_and_digests_of_folders(tmp_path: Path) -> None:
@@ -92,14 +94,14 @@ def test_the_record_of_a_run_names_seeds_and_digests_of_folders(tmp_path: Path) 
     data.mkdir()
     (data / "a.json").write_text("[]", encoding="utf-8")
     arguments = argparse.Namespace(results=tmp_path / "out", seed=7, runs=2)
-    first = results.compute_digest(data)
+    first = digest(data)
     study = results.Results("small", arguments, data=[data, None])
     study.save([{"x": 1, "y": 2.0, "parts": [1, 2]}, {"x": 2, "y": None, "parts": []}])
     run = json.loads((tmp_path / "out/small/run.json").read_text(encoding="utf-8"))
     assert run["seeds"] == {"seed": 7}
     assert run["data"] == {"chats": first}
     (data / "b.json").write_text("[]", encoding="utf-8")
-    assert results.compute_digest(data) != first
+    assert digest(data) != first
 
 
 @pytest.mark.parametrize("name", ["plot_dots", "plot_bars", "plot_lines"])

@@ -571,7 +571,7 @@ def test_installed_extensions_that_fail_are_left_out_with_a_warning_each(tmp_pat
         "ModuleNotFoundError: No module named 'a_",
         "AttributeError: module 'lacks' has no at",
         "RuntimeError: no licence",
-        "InputError: An extension is a memlab.Ext",
+        "InputError: An extension must be a memla",
         "InputError: The extension sizes 1.0 is r",
     ]
 

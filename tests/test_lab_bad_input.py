@@ -59,7 +59,7 @@ def test_a_memory_needs_a_text(two_memories, rows):
 
 @pytest.mark.parametrize("huge", [10**400, float("inf"), float("nan"), True])
 def test_a_number_is_finite(two_memories, huge):
-    with pytest.raises(InputError, match="importance is a finite number"):
+    with pytest.raises(InputError, match="importance must be a finite number"):
         two_memories.remember("x", importance=huge)
 
 
@@ -76,10 +76,10 @@ def test_a_missing_memory_is_reported(two_memories, verb, what):
     ("wrong", "message"),
     [
         ({"kind": "fcat"}, 'There is no kind "fcat"'),
-        ({"importance": 3}, "importance lies in"),
+        ({"importance": 3}, "importance must be in"),
         ({"text": " "}, "The text is empty: "),
-        ({"speaker": ""}, "speaker is a string"),
-        ({"pinned": 1}, "pinned is true or false"),
+        ({"speaker": ""}, "speaker must be a string"),
+        ({"pinned": 1}, "pinned must be true or false"),
     ],
 )
 def test_a_row_is_named_where_there_are_several(lab, wrong, message):
@@ -202,8 +202,8 @@ def test_the_home_of_nobody_is_no_path(ask):
         ({"project": float("inf")}, "project is a text, not inf"),
         ({"kind": pl.DataFrame()}, "kind is a text"),
         ({"creator": pl.col("creator")}, "creator is a text"),
-        ({"agents": "agent:tutor"}, "agents is a list of texts"),
-        ({"agents": [object()]}, "agents is a list of texts"),
+        ({"agents": "agent:tutor"}, "agents must be a list of texts"),
+        ({"agents": [object()]}, "agents must be a list of texts"),
     ],
 )
 @pytest.mark.parametrize("verb", ["remember", "edit"])

@@ -202,7 +202,7 @@ def test_secrets_do_not_come_in_by_an_edit(lab):
     ("arguments", "message"),
     [
         ({}, "to change"),
-        ({"importance": 2}, "lies in 0..1"),
+        ({"importance": 2}, "must be in 0..1"),
         ({"kind": "goatt"}, "kind"),
         ({"colour": "red"}, 'no field "colour"'),
         ({"status": "active"}, "status cannot be edited"),

@@ -85,7 +85,9 @@ def test_the_past_of_the_past(moved, clock):
 
 
 def test_before_the_beginning_there_was_no_lab(moved):
-    with pytest.raises(InputError, match=r"There was no lab then\. It began .*2026-03-01"):
+    with pytest.raises(
+        InputError, match=r"The lab did not exist at that time\. It began .*2026-03-01"
+    ):
         moved.at("1999-12-31")
     with pytest.raises(InputError, match="not both"):
         moved.at()

@@ -72,7 +72,7 @@ class TestMaintain:
     def test_impossible_dates_are_refused(self, lab, now):
         lab.remember("a")
         before = head(lab)
-        with pytest.raises(InputError, match="a time lies in the years 1 to 9998"):
+        with pytest.raises(InputError, match="a time must be in the years 1 to 9998"):
             lab.upkeep.maintain(now)
         assert head(lab) == before
 
@@ -246,7 +246,7 @@ class TestSchedule:
         "every", [4, 0.5, timedelta(0), timedelta(days=-1), timedelta(days=366), "4h", True]
     )
     def test_another_kind_of_time_is_refused(self, lab, every):
-        with pytest.raises(InputError, match="every is a timedelta"):
+        with pytest.raises(InputError, match=r"every (is|must be) a timedelta"):
             lab.upkeep.schedule(every=every)
 
     def test_upkeep_does_not_delay_another_writer(self, lab):

@@ -58,7 +58,7 @@ class TestOneVerbForSeveral:
     @pytest.mark.parametrize("arguments", [{"kind": "fact"}, {"at": "2026-01-01"}])
     def test_several_say_their_own_fields(self, lab, arguments):
         for verb in (lab.remember, lab.agents("coder").remember):
-            with pytest.raises(InputError, match="take no fields or at="):
+            with pytest.raises(InputError, match="fields and at= are not allowed"):
                 verb(["tabs"], **arguments)
         assert lab.memories.is_empty()
 
@@ -72,7 +72,7 @@ class TestOneVerbForSeveral:
         assert lab.feedback(1, "success").memory == 1
         rows = [{"memory": 1, "outcome": "fail"}, {"memory": 2, "reward": 1.0}]
         assert [item.memory for item in lab.feedback(rows)] == [1, 2]
-        with pytest.raises(InputError, match="take no other arguments"):
+        with pytest.raises(InputError, match="other arguments are not allowed"):
             lab.feedback(rows, "success")
 
 
@@ -136,7 +136,7 @@ class TestForget:
         assert set(three_notes.memories["status"]) == {"active"}
 
     def test_restore_takes_one_of_three(self, three_notes):
-        with pytest.raises(InputError, match="takes one of"):
+        with pytest.raises(InputError, match="needs exactly one of"):
             three_notes.restore(1, quarantine=3)
 
 

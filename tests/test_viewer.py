@@ -116,7 +116,7 @@ class TestView:
             view.at(viewer="ann")
         with pytest.raises(InputError, match='viewer of this lab is "bob"'):
             view.recall("goat", viewer="ann")
-        with pytest.raises(InputError, match="viewer is the name of a user"):
+        with pytest.raises(InputError, match="viewer must be the name of a user"):
             farm.at(viewer="")
 
     def test_a_viewer_reads_the_recalls_that_were_asked_as_that_viewer(

@@ -1,6 +1,6 @@
 """``memlab.trace``: spans of OpenTelemetry for the verbs of a lab.
 
-The names are those of the semantic conventions for generative AI, section memory (status: development).
+The names follow the semantic conventions for generative AI, section memory (status: development).
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _compares(lab: Lab | None, call: VerbCall) -> bool:
 
 
 def _attributes_of(call: VerbCall, captures: bool) -> dict[str, Any]:
-    """Return the attributes of the arguments and the result of a call."""
+    """Return trace attributes for the arguments and the result of a call."""
     attributes: dict[str, Any] = {}
     session, filters = call.arguments.get("session"), call.arguments.get("filters")
     viewer = None if filters is None else filters.viewer

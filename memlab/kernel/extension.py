@@ -182,7 +182,9 @@ def extend(extension: Extension) -> Extension:
 def register_extension(extension: Extension, module: str) -> Extension:
     """Add an extension that ``module`` declares; see `extend`."""
     if not isinstance(extension, Extension):
-        raise InputError(f"An extension is a memlab.Extension, not {type(extension).__name__}.")
+        raise InputError(
+            f"An extension must be a memlab.Extension, not {type(extension).__name__}."
+        )
     present = _present.get(extension.name)
     if present is not None and present.module != module:
         raise InputError(
@@ -218,7 +220,7 @@ def register_own(*kinds: str) -> None:
 def _with_owner(extension: Extension) -> Extension:
     """Return the extension with its name and version as the owner of each declaration."""
     declared = {kind: getattr(extension, kind) for kind in _HOMES}
-    # Projections declare events and registers of their own, which belong to the extension as well.
+    # Projections declare events and registers of their own, which also belong to the extension.
     declared["events"] = [
         *extension.events,
         *(event for projection in extension.projections for event in _events_of(projection)),

@@ -26,6 +26,7 @@ POINTS = {
     "facts-stored": "(state, pack, columns, ids, gone=, told=, now=) -> an object with change and fact_times: older "
     "facts that the new ones end",
     "feedback": "(state, pack, agent, outcome) -> fields of a feedback event that names an agent",
+    "judged": "(core) -> None: called after feedback was stored",
     "dependents": "() -> a Dependents: memories that an extension derived from other memories",
     "delete-project": "(state, project) -> True if the extension has data of the project to delete",
     "stand-ins": "(state) -> by the id of a summary an object with members, the replaced ids, and was, their ids by "

@@ -153,7 +153,7 @@ STATUSES = (
 )
 RECALLABLE = ("active", "staged", "confirmed")
 """Statuses of memories that take part in recall."""
-# Roles of the author of a text. A speaker may also have another role, as a person with a name.
+# Roles of the author of a text. A speaker may also have another role, such as a person with a name.
 ROLES = ("user", "assistant", "system", "tool")
 SPEAKER_ROLES = (*ROLES, "other")
 USES = 8

@@ -1,4 +1,4 @@
-"""The version of memlab, equal to those in pyproject.toml and .core/pyproject.toml."""
+"""The version of memlab, equal to the versions in pyproject.toml and .core/pyproject.toml."""
 
 __all__ = ["__version__"]
 

@@ -45,18 +45,18 @@ class Executor(Protocol):
 
 
 def _read_executor(executor: Any) -> Any:
-    """Check the argument ``executor`` of a batch."""
+    """Return the argument ``executor`` of a batch after checking it."""
     number = isinstance(executor, int) and not isinstance(executor, bool) and executor > 0
     if not (number or executor is None or callable(getattr(executor, "submit", None))):
         raise InputError(
-            "An executor is a number of processes, at least 1, or an object with submit, such as a "
+            "An executor must be a number of processes, at least 1, or an object with submit, such as a "
             f"ProcessPoolExecutor or a dask.distributed.Client; not {describe_value(executor)}."
         )
     # Polars starts threads, which a forked process does not have, so its first query would wait forever.
     context = getattr(executor, "_mp_context", None)
     if context is not None and context.get_start_method() == "fork":
         raise InputError(
-            "The executor forks its processes, in which Polars waits forever. Pass a number of processes, or "
+            "The executor forks its processes, and Polars would wait forever in them. Pass a number of processes, or "
             'ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")).'
         )
     return executor
@@ -96,7 +96,7 @@ class _Terminated(SystemExit):
 
 
 def _ignore_progress(n: float) -> None:
-    """Show no progress, because a worker has no display."""
+    """Show no progress, because a worker process has no display."""
 
 
 def _keep_nothing(result: object) -> None:
@@ -104,7 +104,7 @@ def _keep_nothing(result: object) -> None:
 
 
 def _prepare_process() -> None:
-    """Let a process of memlab ignore interrupts, and clean up if it is terminated.
+    """Make a worker process ignore interrupts, and clean up when the process is terminated.
 
     A keyboard interrupt reaches all processes. The calling process then terminates its workers.
     """
@@ -118,7 +118,7 @@ def _prepare_process() -> None:
 
 @contextmanager
 def _open_executor(executor: Any) -> Iterator[Any]:
-    """Start processes for a number, and end them afterwards; yield any other executor unchanged."""
+    """Start processes if ``executor`` is a number, and end them afterwards."""
     if not isinstance(executor, int):
         yield executor
         return
@@ -157,7 +157,7 @@ def run_tasks(
     units
         The units of progress of a task. In this thread, ``work`` advances the progress itself.
     keep
-        A function that gets each result as soon as it and those of earlier tasks are known.
+        A function that gets each result as soon as the results of this task and of all earlier tasks are known.
 
     Returns
     -------
@@ -204,7 +204,7 @@ def run_tasks(
 def _submit(
     pool: Executor, work: Callable[..., Any], tasks: Sequence[Any]
 ) -> Generator[_Outcome, None, None]:
-    """Submit the tasks, and yield their outcomes in order; cancel the rest if the caller stops."""
+    """Submit tasks and yield their outcomes in order; cancel the others if the caller stops."""
     futures: list[Any] = []
     try:
         for task in tasks:
@@ -223,7 +223,7 @@ def _submit(
 
 
 def _read_outcome(outcome: _Outcome) -> Any:
-    """Return the result of a task, or raise its exception."""
+    """Return the result of a task, or raise the task's exception."""
     if outcome.version != __version__:
         raise InputError(
             f"A worker runs memlab {outcome.version}, and this process {__version__}. Install the same version."

@@ -162,7 +162,7 @@ def write_cell(folder: Path, cell: Cell) -> Path:
 
 
 def find_cell(folder: Path, hash: str) -> Cell | None:
-    """Return the cell with a hash below ``folder/cells``, or None; DatasetError if its files were changed."""
+    """Return the cell with a hash below ``folder/cells``; raise DatasetError if it was altered."""
     path = folder / "cells" / hash
     return _read_cell(path) if path.exists() else None
 
@@ -208,7 +208,7 @@ def run_cells(
     step: Step,
     units: float = 1,
 ) -> list[Cell]:
-    """Return the cell of each task; run the tasks that have none, and store each as soon as it is known.
+    """Return the cell of each task; run tasks without a cell, and store each new cell at once.
 
     Parameters
     ----------

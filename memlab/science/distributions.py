@@ -31,17 +31,17 @@ _STEPS = 100_000
 
 
 def normal_cdf(x: float) -> float:
-    """Return the probability that a standard normal variable is at most `x`."""
+    """Return the cumulative probability of the standard normal distribution at `x`."""
     return math.erfc(-x / math.sqrt(2)) / 2
 
 
 def normal_quantile(p: float) -> float:
-    """Return the value below which a standard normal variable is with probability `p`."""
+    """Return the quantile of the standard normal distribution at probability `p`."""
     return NormalDist().inv_cdf(p) if 0 < p < 1 else math.copysign(math.inf, p - 0.5)
 
 
 def t_cdf(freedom: float, t: float) -> float:
-    """Return the probability that Student's t is at most `t`; NaN for NaN."""
+    """Return the cumulative probability of Student's t distribution at `t`; NaN for NaN."""
     if math.isnan(freedom + t):
         return math.nan
     square = t * t
@@ -53,7 +53,7 @@ def t_cdf(freedom: float, t: float) -> float:
 
 
 def t_quantile(freedom: float, p: float) -> float:
-    """Return the value below which Student's t is with probability `p`."""
+    """Return the quantile of Student's t distribution at probability `p`."""
     if math.isnan(freedom + p):
         return math.nan
     tail = min(p, 1 - p)
@@ -62,7 +62,7 @@ def t_quantile(freedom: float, p: float) -> float:
 
 
 def f_tail(numerator: float, denominator: float, x: float) -> float:
-    """Return the probability that F exceeds `x`, for degrees of freedom of numerator and denominator."""
+    """Return the probability that an F variable exceeds `x`, given both degrees of freedom."""
     if not x < math.inf:
         return x if math.isnan(x) else 0.0
     scaled = numerator * x
@@ -71,7 +71,7 @@ def f_tail(numerator: float, denominator: float, x: float) -> float:
 
 
 def beta_quantile(a: float, b: float, p: float) -> float:
-    """Return the value below which a Beta(a, b) variable is with probability `p`."""
+    """Return the quantile of the Beta(a, b) distribution at probability `p`."""
     return _invert_beta(a, b, p, 1 - p)[0]
 
 
@@ -86,7 +86,7 @@ def log_beta(a: float, b: float) -> float:
 
 
 def _correction(x: float) -> float:
-    """Return the difference of log-gamma and Stirling's formula."""
+    """Return the difference between log-gamma and Stirling's formula."""
     inverse, sum_ = 1 / (x * x), 0.0
     for coefficient in _COEFFICIENTS:
         sum_ = sum_ * inverse + coefficient
@@ -148,7 +148,7 @@ def _beta(a: float, b: float, x: float, y: float) -> tuple[float, float]:
 
 
 def _invert_beta(a: float, b: float, p: float, q: float) -> tuple[float, float]:
-    """Return ``x`` and ``1 - x`` such that a Beta(a, b) variable is below x with probability ``p = 1 - q``."""
+    """Return the quantile ``x`` of Beta(a, b) at ``p = 1 - q``, and ``1 - x``."""
     if p <= 0 or q <= 0:
         return (0.0, 1.0) if p <= 0 else (1.0, 0.0)
     swapped = _beta(a, b, 0.5, 0.5)[0] < p

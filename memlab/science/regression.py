@@ -18,7 +18,7 @@ _ROUNDING = 1e-12
 
 
 def fit_ridge(features: Floats, target: Floats) -> Floats:
-    """Fit a linear regression whose squared weights are penalised by 1/2, without the intercept.
+    """Fit a linear regression with a penalty of half the squared weights, without intercept.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _measure_loss(
 
 
 def predict_chance(features: Floats, weights: Floats) -> Floats:
-    """Return the probability of the class True for each row, by weights of `fit_logistic`.
+    """Return the probability of True for each row, using weights of `fit_logistic`.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def predict_chance(features: Floats, weights: Floats) -> Floats:
 
 
 def fit_isotonic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Fit a function that never falls, by pooling adjacent violators (Ayer et al. 1955).
+    """Fit a non-decreasing function by pooling adjacent violators (Ayer et al. 1955).
 
     Parameters
     ----------

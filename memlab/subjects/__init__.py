@@ -14,6 +14,7 @@ EXTENSIONS = (
     "memlab.subjects.extraction",
     "memlab.subjects.clusters",
     "memlab.subjects.facts",
+    "memlab.subjects.guard",
     "memlab.subjects.history",
     "memlab.subjects.index",
     "memlab.subjects.io",

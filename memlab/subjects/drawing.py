@@ -61,7 +61,7 @@ def _check_axes(value: Any) -> Any:
 
     if not isinstance(value, Axes):
         raise InputError(
-            f"axes are axes of matplotlib, such as plt.subplots()[1], not {describe_value(value)}."
+            f"axes must be axes of matplotlib, such as plt.subplots()[1], not {describe_value(value)}."
         )
     return value
 
@@ -77,7 +77,7 @@ def _check_panels(value: Any) -> Any:
         return [_check_axes(axes) for axes in values]
     except TypeError:
         raise InputError(
-            f"axes are a sequence, one for each panel, not {describe_value(value)}."
+            f"axes must be a sequence with one item for each panel, not {describe_value(value)}."
         ) from None
 
 
@@ -231,7 +231,7 @@ def draw_svg(draw: Draw, *, name: str, width: float, height: float) -> str:
 
 
 def render_svg(figure: Figure, *, name: str) -> str:
-    """Return a figure as an SVG element for HTML; ``name`` makes its ids unique in the page."""
+    """Return a figure as an SVG element for HTML, with ids that are unique to ``name``."""
     with _style({"svg.hashsalt": name}):
         out = io.StringIO()
         figure.savefig(
@@ -264,7 +264,7 @@ def draw_ranks(
     margin: float = 2.5,
     size: float | None = None,
 ) -> Draw:
-    """Return a drawing of rank changes: one line per row (left rank, right rank, text).
+    """Return a drawing of rank changes, with one line per row.
 
     Orange lines rise, blue lines fall. The line of a row with only one rank ends at the bottom,
     which is labelled ``below``. The width of the texts relative to the lines is ``margin``, and

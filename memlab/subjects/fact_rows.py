@@ -79,20 +79,20 @@ class FactTimes(Projection):
         self.gaps: dict[int, list[tuple[int, int]]] = {}
 
     def fold(self, event: Event) -> None:
-        """Apply an event: replace the instants and gaps of the facts in it."""
+        """Apply an event: replace the statement times and gaps of its facts."""
         for id, instants, gaps in event.body.get("fact_times", ()):
             self.told[id] = list(instants)
             self.gaps[id] = [(start, stop) for start, stop in gaps]
 
     def dump(self) -> Any:
-        """Return the instants and gaps of all facts as plain values."""
+        """Return the statement times and gaps of all facts as plain values for a snapshot."""
         return [
             [id, instants, [list(gap) for gap in self.gaps.get(id, [])]]
             for id, instants in self.told.items()
         ]
 
     def load(self, dumped: Any) -> None:
-        """Restore the instants and gaps from the result of ``dump``."""
+        """Restore the statement times and gaps from the result of ``dump``."""
         self.told = {id: list(instants) for id, instants, _ in dumped}
         self.gaps = {id: [(start, stop) for start, stop in gaps] for id, _, gaps in dumped}
 
@@ -251,7 +251,7 @@ def build_facts_frame(state: State, pack: Pack, rows: Rows, now: int) -> pl.Data
 
 
 def retract(state: State, row: int, now: int, reason: str | None) -> Change:
-    """Return the change that retracts a fact, or raise InputError if it is not a fact."""
+    """Return the change that retracts a fact, or raise InputError for other memories."""
     names = state.names
     if names["subject"].value_at(row) is None or names["predicate"].value_at(row) is None:
         raise InputError(

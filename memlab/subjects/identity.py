@@ -117,14 +117,14 @@ class Identity:
         return {name: value for name, value in row.items() if value is not None}
 
     def check_fields(self, fields: Mapping[str, Any]) -> None:
-        """Check the fields of a memory; raise NotPermitted for another project or creator."""
+        """Check a memory's fields; raise NotPermitted for another project or creator."""
         for name in _COMPARED:
             if not isinstance(fields.get(name), str | None):
                 raise InputError(f"{name} is a text, not {describe_value(fields[name])}.")
         agents = fields.get("agents")
         texts = isinstance(agents, list | tuple) and all(isinstance(agent, str) for agent in agents)
         if agents is not None and not texts:
-            raise InputError(f"agents is a list of texts, not {describe_value(agents)}.")
+            raise InputError(f"agents must be a list of texts, not {describe_value(agents)}.")
         self.check_project(fields.get("project"))
         if self.name is not None:
             self._check_own("creator", fields.get("creator"), self.name)
@@ -141,7 +141,7 @@ class Identity:
                 raise UnknownName("memory", row + 1)
 
     def check_changes(self, state: State, rows: Iterable[int]) -> None:
-        """Raise NotPermitted if a memory belongs to another identity, unless the role is owner.
+        """Raise NotPermitted for memories of another identity, unless the role is owner.
 
         Raises UnknownName for memories that the identity does not see.
         """

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from memlab.subjects.clusters.clusters import LabGraph
     from memlab.subjects.context.context import Context
     from memlab.subjects.facts.facts import LabFacts
+    from memlab.subjects.guard.guard import Guard
     from memlab.subjects.io.io import LabIO
     from memlab.subjects.io.results import Loaded
     from memlab.subjects.purge.receipt import Purged
@@ -208,7 +209,7 @@ class Lab(Displayed):
             self._component("reembedder").wake()
 
     def _component(self, name: str) -> Any:
-        """Return a component of one of memlab's own extensions by name.
+        """Return the component with this name from memlab's own extensions.
 
         Components that live as long as the lab (``LASTING_COMPONENTS``) are made once.
         """
@@ -240,7 +241,7 @@ class Lab(Displayed):
         return Verbs(core, *verbs, component)
 
     def _watched(self, name: str, component: Any) -> Any:
-        """Return a component after connecting its verbs to the listeners of ``on``."""
+        """Return a component whose verbs are reported to listeners; see ``on``."""
         return component if self._listeners is None else self._listeners.watch(name, component)
 
     # -- subjects ---------------------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ class Lab(Displayed):
 
     @property
     def agents(self) -> LabAgents:
-        """The accessor for agents: ``lab.agents("tutor")`` is the agent of this name."""
+        """The accessor for agents; ``lab.agents("tutor")`` returns the agent "tutor"."""
         return self._component("agents")
 
     @checked
@@ -284,7 +285,7 @@ class Lab(Displayed):
         session: str | None = None,
         role: str = "member",
     ) -> Agent:
-        """Return an agent, which reads and writes memories in its own name.
+        """Return an agent that reads and writes memories under its own name.
 
         This is the one way to name the agent of a call. The agent is the creator of its memories, the
         viewer of its recalls and the source of its feedback. ``lab.agents(name)`` is the same.
@@ -332,7 +333,7 @@ class Lab(Displayed):
 
     @property
     def _owned_core(self) -> Core:
-        """The core that accessors use; it holds a reference to the lab.
+        """The core for accessors, with a reference that keeps the lab alive.
 
         The lab does not hold its accessors, so no reference cycle delays its release.
         """
@@ -341,7 +342,7 @@ class Lab(Displayed):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Return an extension's accessor, or the replacement of a renamed attribute."""
+            """Return an extension's accessor, or the replacement of a former attribute."""
             if name in RENAMED:
                 return renamed(self, "lab", name, RENAMED)
             if name.startswith("_") or name not in ACCESSORS:
@@ -382,7 +383,7 @@ class Lab(Displayed):
         linking: str | None = None,
         **fields: Any,
     ) -> Memory | Remembered:
-        """Remember a text, or several in one transaction.
+        """Remember one or several texts in one transaction.
 
         The memories are durable when the call returns. Of several texts, all are stored or none.
 
@@ -447,7 +448,7 @@ class Lab(Displayed):
             )
         if at is not None or fields:
             raise InputError(
-                "Several texts take no fields or at= as arguments: write them in dicts or columns."
+                "With several texts, fields and at= are not allowed as arguments. Write them in dicts or columns."
             )
         return self._remembering.remember_many(text, chain=chain, linking=linking)
 
@@ -875,7 +876,7 @@ class Lab(Displayed):
         return self._with_notice((logged,))[0]
 
     def _with_notice(self, logged: tuple[Feedback, ...]) -> tuple[Feedback, ...]:
-        """Add a notice to the last feedback if the active policy's results became worse."""
+        """Add a notice to the last feedback if results under the active policy became worse."""
         notice = self._component("falls").after_feedback() if logged else None
         return logged if notice is None else (*logged[:-1], replace(logged[-1], notice=notice))
 
@@ -985,7 +986,7 @@ class Lab(Displayed):
         reason: str = "",
         **origin: Any,
     ) -> Corrected | Quarantined:
-        """Take memories out of every recall; ``restore`` is the inverse.
+        """Remove memories from every recall; ``restore`` is the inverse.
 
         | ``how`` | status | memories | restored by |
         |---|---|---|---|
@@ -1074,7 +1075,7 @@ class Lab(Displayed):
         project: str | None = None,
         quarantine: Annotated[Any, AsGiven] = None,
     ) -> Corrected:
-        """Bring back forgotten, deleted, expired, deprecated or quarantined memories.
+        """Restore forgotten, deleted, expired, deprecated or quarantined memories.
 
         Parameters
         ----------
@@ -1121,7 +1122,7 @@ class Lab(Displayed):
         if quarantine is None:
             return self._corrections.restore(memory, project=project)
         if memory is not None or project is not None:
-            raise InputError("restore takes one of: memories, project=, quarantine=.")
+            raise InputError("restore needs exactly one of: memories, project=, quarantine=.")
         return self.upkeep.review.release(quarantine)
 
     @checked
@@ -1269,7 +1270,7 @@ class Lab(Displayed):
         viewer: str | None = None,
         progress: bool = True,
     ) -> Self:
-        """Return the lab as of a past time or event, or as seen by a viewer, or both.
+        """Return the lab as of a past time or event, as a viewer sees it, or both.
 
         The result can be read and queried, but not written. Nothing is logged in it, and it is
         closed together with this lab.
@@ -1324,7 +1325,7 @@ class Lab(Displayed):
         return self if store is self._core.store else self._open_on(store)
 
     def _open_on(self, store: Store) -> Self:
-        """Return a lab on another store, whose memories can be read and recalled."""
+        """Return a lab on another store, such as a view of the past."""
         lab = type(self).__new__(type(self))
         lab._compose(store, self._core.seed)
         return lab
@@ -1459,6 +1460,95 @@ class Lab(Displayed):
         'companion'
         """
         return self.policies.challenge(pack, design=design, extra=extra, rate=rate, reason=reason)
+
+    @checked
+    def guard(
+        self,
+        pack: PolicyLike | None = None,
+        *,
+        share: Annotated[float, Within(0.01, 0.5)] = 0.1,
+        tolerance: Annotated[float, Within(0, 1_000_000)] = 0.0,
+        level: Annotated[float, Within(0.5, 0.9999)] = 0.95,
+        shadow: bool = False,
+        missing: Literal["censor", "zero"] = "censor",
+        wait: Annotated[int, Within(0, 1000)] = 20,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        plan: bool = False,
+        reason: str = "",
+    ) -> Guard:
+        """Let a pack serve a share of recalls, and roll it back if it earns less.
+
+        A coin decides for each logged recall whose results it shows. Its probability is logged.
+        After each feedback, the pack is rolled back if its loss of reward exceeds ``tolerance`` with
+        confidence ``level``. The guard also ends if the active pack changes, for example to the
+        guarded one, and by ``lab.policies.end_challenge``.
+
+        Parameters
+        ----------
+        pack
+            The guarded pack, in any form that ``lab.challenge`` takes. Default: nothing begins, and
+            the state of the latest guard is returned.
+        share
+            The probability that a recall shows the results of the guarded pack, 0.01 to 0.5.
+        tolerance
+            The loss of reward per judged recall that is accepted.
+        level
+            The confidence of a rollback. Of packs without a loss, at most 1 - ``level`` are rolled
+            back, however long they are guarded.
+        shadow
+            Whether to show the active pack's results in every recall, and only log those of the
+            guarded pack. Nothing is rolled back then.
+        missing
+            How recalls without feedback count: "censor" leaves them out, "zero" gives them the
+            lowest reward.
+        wait
+            The number of later recalls, 0 to 1000, after which the feedback of a recall is complete.
+            With "censor", only later recalls with feedback count.
+        reward_range
+            The lower and upper bound of rewards. Rewards beyond them are clipped.
+        plan
+            Whether to return only the forecast of how many recalls a loss takes, and begin nothing.
+        reason
+            The reason, which is stored.
+
+        Returns
+        -------
+        Guard
+            The state of the guard, with the forecast.
+
+        Raises
+        ------
+        InputError
+            If the pack is active already, if a challenge is running, if ``lab.policies.explore``
+            refused chance, or if no pack was guarded yet and ``pack`` is left out.
+
+        Notes
+        -----
+        The reward of a recall is the mean over its judgements. While a guard runs, a recall ranks
+        under both packs and takes about twice as long.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> guard = lab.guard("companion", share=0.1, reason="more recent memories")
+        >>> lab.guard().state
+        'running'
+        >>> lab.policies.use("companion", compare=0).name, lab.guard().state
+        ('companion', 'in use')
+        """
+        return self._component("guard")(
+            pack,
+            share=share,
+            tolerance=tolerance,
+            level=level,
+            shadow=shadow,
+            missing=missing,
+            wait=wait,
+            reward_range=reward_range,
+            plan=plan,
+            reason=reason,
+        )
 
     @checked
     def verdict(
@@ -1624,12 +1714,12 @@ class Lab(Displayed):
 
 
 def _list_unjudged(memories: Any) -> list[MemoryLike]:
-    """Return the memories of a list or frame; raise InputError for judgements."""
+    """Return the memories in a list or frame; raise InputError for judgements."""
     judged = {"outcome", "rating", "reward"}.intersection(getattr(memories, "columns", ()))
     listed = listed_memories(memories)
     if judged or any(isinstance(memory, Mapping) for memory in listed):
         raise InputError(
-            "Several judgements take no other arguments: write them in dicts or columns."
+            "With several judgements, other arguments are not allowed. Write their values in the dicts or columns."
         )
     return listed
 
@@ -1642,7 +1732,7 @@ def _wake_linker(lab: weakref.ref[Lab]) -> None:
 
 
 def _refuse_component(name: str) -> Any:
-    """Raise LookupError, because a long-lived component may not refer to its lab."""
+    """Raise LookupError, because a long-lived component may not refer to the lab."""
     raise LookupError(
         f"A long-lived component of a lab cannot use {name}: the reference would keep the lab in memory. "
         "Pass the needed data as arguments."
@@ -1680,7 +1770,7 @@ RENAMED: dict[str, str | tuple[str, Callable[[Lab], Any]]] = {
 
 
 def _find_refusal(accessor: Accessor) -> str | None:
-    """Return the reason against an extension's accessor, or None if it is valid."""
+    """Return the reason to refuse an extension's accessor, or None for a valid accessor."""
     if not accessor.name.isidentifier() or accessor.name.startswith("_"):
         return f"The accessor {accessor.name!r} is not a valid attribute name."
     return (

@@ -96,7 +96,7 @@ class Listener:
         self.verb, self._call, self._listeners, self.errors = verb, call, listeners, 0
 
     def __call__(self, call: VerbCall) -> None:
-        """Call the function; log an error, and raise a warning for the first error only."""
+        """Call the function; log every error, and raise a warning for the first error only."""
         try:
             self._call(call)
         except Exception as error:  # noqa: BLE001 - the verb has already done its work
@@ -145,7 +145,7 @@ class Listeners:
         self._thread = threading.local()
 
     def add(self, verb: str, call: Callable[[VerbCall], object]) -> Listener:
-        """Register a function that is called after a verb, or after every verb for "*"."""
+        """Register a function to call after a verb, or after every verb for "*"."""
         if verb != "*" and verb not in VERBS:
             raise UnknownName("verb", verb, [*VERBS, "*"])
         if not callable(call) or inspect.iscoroutinefunction(call):
@@ -158,7 +158,7 @@ class Listeners:
         return listener
 
     def remove(self, listener: Listener) -> None:
-        """Remove a listener; the last removal restores the methods of watched objects."""
+        """Remove a listener; the last removal restores the methods of all watched objects."""
         self._by_verb[listener.verb] = tuple(
             other for other in self._by_verb[listener.verb] if other is not listener
         )
@@ -169,7 +169,7 @@ class Listeners:
             self._watched.clear()
 
     def watch(self, name: str, target: Any) -> Any:
-        """Return a component, whose verbs are reported if there are listeners."""
+        """Report the verbs of a component to listeners, if any; return the component."""
         methods = _METHODS.get(name)
         if methods and any(self._by_verb.values()) and target not in self._watched:
             self._watched[target] = methods
@@ -183,7 +183,7 @@ class Listeners:
     def _report(
         self, function: Callable[..., Any], owner: Callable[[], Any], verb: str
     ) -> Callable[..., Any]:
-        """Return a replacement of a verb, which also calls the verb's listeners."""
+        """Return a method that calls a verb and then the verb's listeners."""
         signature = inspect.signature(function)
 
         def name_arguments(args: Any, keywords: Any) -> dict[str, Any]:

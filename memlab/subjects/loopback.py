@@ -47,7 +47,7 @@ def is_loopback(host: str) -> bool:
 
 
 def max_connections() -> int:
-    """Return the number of connections that the limit of open files permits."""
+    """Return the number of connections that the limit on open files permits."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(_FEWEST, min(_MOST, files // _FILES_FOR_EACH))
 
@@ -91,5 +91,5 @@ def new_token() -> str:
 
 
 def is_same_token(received: str, token: str) -> bool:
-    """Return whether two tokens are equal, compared in constant time."""
+    """Compare two tokens in constant time, and return whether they are equal."""
     return hmac.compare_digest(received.encode("utf-8", "replace"), token.encode())

@@ -20,7 +20,7 @@ __all__ = ["make_repairer", "repair_names"]
 
 
 def make_repairer() -> Callable[[Event], dict[str, Any] | None]:
-    """Return a function that repairs the events of one journal, if called in their order.
+    """Return a function that repairs the events of one journal when called in order.
 
     It applies ``repair_names`` and ``fill_gap``.
     """
@@ -85,7 +85,7 @@ def repair_names(event: Event) -> dict[str, Any] | None:
 
 
 def _repair_declared(event: Event, body: dict[str, Any]) -> dict[str, Any]:
-    """Return an event's body with the entity names in its declared fields repaired."""
+    """Return an event's body with repaired entity names in its declared fields."""
     if "aliases" in body:
         body["aliases"] = [name for name in body["aliases"] if _is_name(name)]
     for number, field in enumerate(_declared_fields(event, body)):
@@ -147,7 +147,7 @@ _REPAIRS: dict[str, Callable[[Any, Event], Any]] = {
 
 
 def _find_name_in_event(event: Event, field: str, body: dict[str, Any]) -> str | None:
-    """Return an entity's name from another part of the event, or None.
+    """Return an entity's name from another part of the event, or None without a name.
 
     For a declaration, this is the first alias, which is removed from ``body``. For a merge or a
     split, it is a name in the event's edges or changed columns.

@@ -78,7 +78,7 @@ _APIS = (
 
 
 def find_api(path: str) -> tuple[Api, str]:
-    """Return the API whose path ends an address, and the path for requests.
+    """Return the API that an address ends with, and the path for requests.
 
     >>> find_api("/v1/messages")[1], find_api("/v1")[1]
     ('/v1/messages', '/v1/chat/completions')
@@ -101,7 +101,7 @@ _REFUSALS = {
 
 
 def find_refused(fields: Iterable[str], error: str) -> dict[str, str | None]:
-    """Return new names of the fields that an error refuses; None means to omit the field.
+    """Return the new name of each field that an error refuses, or None to omit the field.
 
     >>> find_refused(["temperature", "model"], "`temperature` is deprecated for this model.")
     {'temperature': None}
@@ -159,7 +159,7 @@ class Answer(NamedTuple):
 
 
 def read_answer(body: bytes) -> Answer:
-    """Return the answer in the body of a reply; raise an error of msgspec if it is malformed.
+    """Return the answer in a reply's body; raise an error of msgspec for other bodies.
 
     >>> read_answer(b'{"content": [{"type": "text", "text": "Hi"}], "stop_reason": "max_tokens"}')
     Answer(text='Hi', is_cut_off=True, has_failed=False, tokens=None)
@@ -190,7 +190,7 @@ def _read_content(content: str | list[_Part | str] | None) -> str:
 
 
 def _count_used(usage: object) -> int | None:
-    """Return the number of tokens that a reply reports, or None if it reports none."""
+    """Return the number of tokens that a reply reports, or None without a report."""
     if not isinstance(usage, Mapping):
         return None
     counts = [usage.get(name) for name in ("total_tokens", "input_tokens", "output_tokens")]

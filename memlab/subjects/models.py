@@ -84,7 +84,7 @@ def post(
     *,
     max_bytes: int = MAX_BYTES,
 ) -> Reply:
-    """Send a POST request and return the reply; follow no redirect and use no proxy.
+    """Send a POST request without redirects or a proxy, and return the reply.
 
     Raises Unreached if no connection is made. Raises another NoAnswer if the reply is incomplete
     after ``seconds`` or longer than ``max_bytes``; the server may have processed the request then.
@@ -174,7 +174,7 @@ def _exchange(
 
 
 def _read_wait(response: HTTPResponse) -> float:
-    """Return the seconds that a server asks a client to wait, or 0 if it does not ask."""
+    """Return the seconds that a server asks a client to wait, by default 0."""
     try:
         return max(float(response.headers.get("Retry-After", "0")), 0.0)
     except ValueError:  # a date, which is too far away to wait for
@@ -188,7 +188,7 @@ T = TypeVar("T")
 
 
 def read_json_answer(content: str, type: type[T], asked_for: str) -> T:
-    """Decode a JSON answer from a model, even with text around it and trailing commas.
+    """Decode a model's JSON answer, even with text around it or trailing commas.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class Answers:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def get(self, request: bytes) -> str | None:
-        """Return the stored answer, or None if its file is missing or damaged."""
+        """Return the stored answer, or None if the answer's file is missing or damaged."""
         name = _answer_file(request)
         if name not in self._held and self.folder is not None:
             with suppress(DamagedLab, UnicodeDecodeError):
@@ -262,7 +262,7 @@ class Answers:
         return self._held.get(name)
 
     def keep(self, request: bytes, answer: str) -> None:
-        """Store the answer to a request; raise LabError if it cannot be written."""
+        """Store the answer to a request; raise LabError if the answer cannot be written."""
         name = _answer_file(request)
         self._held[name] = answer
         if self.folder is not None:
@@ -512,7 +512,7 @@ class LanguageModel:
         return screen(self._remove_key(answer.text)).text
 
     def _fetch_reply(self, fields: Mapping[str, Any]) -> tuple[bytes, Reply]:
-        """Send a request, and return its final form and the reply; retry after refusals."""
+        """Send a request, without fields that the server refuses; return request and reply."""
         left = self._retries
         while True:  # each round leaves out another field, or uses one of the retries
             sent = {self._name_field(field): value for field, value in fields.items()}
@@ -537,18 +537,18 @@ class LanguageModel:
             time.sleep(min(wait, _MAX_WAIT))
 
     def _name_field(self, field: str) -> str | None:
-        """Return the name of a field for this server, or None if the server refuses the field."""
+        """Return a field's name for this server, or None for a field that the server refuses."""
         return field if field in self._options else self._refused.get(field, field)
 
     def _leave_out(self, sent: Iterable[str | None], reply: Reply) -> bool:
-        """Record the fields that a reply refuses; return whether it refuses any."""
+        """Record the fields that a reply refuses, and return whether there are any."""
         own = [field for field in sent if field is not None and field not in self._options]
         refused = find_refused(own, reply.body.decode(errors="replace")[:_ERROR])
         self._refused |= refused
         return bool(refused)
 
     def _describe_refusal(self, reply: Reply) -> str:
-        """Return a short message without secrets about an error reply."""
+        """Return a short message about an error reply, without secrets."""
         detail: object = reply.body.decode(errors="replace")
         with suppress(
             msgspec.DecodeError, UnicodeDecodeError, RecursionError, LookupError, TypeError
@@ -585,7 +585,7 @@ class LanguageModel:
                 self._reserved -= tokens
 
     def _spend(self, *, calls: int = 0, tokens: int = 0, kept: int = 0) -> None:
-        """Add a call or its tokens to the usage; raise OverBudget if no call is left."""
+        """Add a call or tokens to the usage; raise OverBudget if no call is left."""
         with self._lock:
             used = self._usage
             if calls and self._max_calls is not None and used.calls >= self._max_calls:
@@ -611,13 +611,13 @@ def _estimate_tokens(data: bytes) -> int:
 
 
 def _count_tokens(request: bytes, reply: bytes, counted: int | None) -> int:
-    """Return a call's tokens as counted by the server, but at least half of the estimate."""
+    """Return the server's token count of a call, but at least half of the estimate."""
     estimate = _estimate_tokens(request + reply)
     return estimate if counted is None else max(counted, estimate // 2)
 
 
 def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return request options as a dict; raise InputError if one is reserved or not JSON."""
+    """Return request options as a dict; raise InputError for a reserved or non-JSON option."""
     for name in ("messages", "model", "stream", "input", "instructions", "system"):
         if name in options:
             raise InputError(f"LanguageModel(options=...): {name} is set by memlab: leave it out.")
@@ -629,7 +629,7 @@ def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _encode_request(fields: Mapping[str, Any]) -> bytes:
-    """Return a request as JSON with sorted keys, so that equal requests share a cache entry."""
+    """Return a request as JSON with sorted keys, so that equal requests have equal bytes."""
     whole = {name: value for name, value in fields.items() if value is not None}
     try:
         return msgspec.json.encode(whole, order="sorted")
@@ -640,7 +640,7 @@ def _encode_request(fields: Mapping[str, Any]) -> bytes:
 
 
 def _check_name(name: str) -> str:
-    """Return the name of a model; raise InputError if it is invalid."""
+    """Return the name of a model; raise InputError for an invalid name."""
     if not name.strip() or not name.isprintable() or len(name) > 200:
         raise InputError(
             f"LanguageModel(name=...): a name is a printable text of at most 200 characters, not {describe_value(name)}."
@@ -649,7 +649,7 @@ def _check_name(name: str) -> str:
 
 
 def _parse_address(url: str) -> tuple[Api, SplitResult]:
-    """Return an address and its API; raise InputError if the URL is invalid."""
+    """Return the API and parts of an address; raise InputError for an invalid URL."""
     # Credentials, queries and fragments are refused, because the address appears in messages.
     try:
         parts = urlsplit(url)
@@ -678,7 +678,7 @@ def _parse_address(url: str) -> tuple[Api, SplitResult]:
 
 
 def _check_key(key: str, url: SplitResult) -> str:
-    """Return an API key; raise InputError if it is invalid or would be sent unencrypted."""
+    """Return an API key; raise InputError for an invalid key or an unencrypted address."""
     if not key or not key.isascii() or not all(" " < character < "\x7f" for character in key):
         raise InputError("LanguageModel(key=...): a key is visible ASCII, without spaces.")
     if url.scheme != "https" and not is_loopback(url.hostname or ""):

@@ -72,7 +72,7 @@ def call(
         ({"weights": {1: 1.0}}, "weights key 1 is a text"),
         ({"by": 3}, 'by is "time" or "cluster", not 3.'),
         ({"path": "a\0b"}, "path is a path, not one with a NUL character."),
-        ({"at": 10**30}, "a time lies in the years 1 to 9998"),
+        ({"at": 10**30}, "a time must be in the years 1 to 9998"),
         (
             {"where": "x"},
             'where is a Polars expression, such as pl.col("kind") == "fact", not \'x\'.',

@@ -124,7 +124,7 @@ def test_a_figure_is_drawn_on_the_callers_axes(ev):
     assert ev.figure(axes=right) is own
     assert {text.get_text() for text in right.get_yticklabels()} == {row.policy for row in ev.rows}
     assert not left.lines
-    with pytest.raises(InputError, match="axes are axes of matplotlib"):
+    with pytest.raises(InputError, match="axes must be axes of matplotlib"):
         ev.figure(axes=own)
 
 

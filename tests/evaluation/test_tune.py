@@ -146,7 +146,7 @@ def test_unknown_names():
 
 
 def test_a_single_cluster_cannot_be_held_out():
-    with pytest.raises(InputError, match="nothing to hold out"):
+    with pytest.raises(InputError, match="no part can be held out"):
         tune(World(clusters=1, recalls=20).slates(), HELPS, metric="value")
 
 

@@ -36,7 +36,7 @@ BAD = [
     (lines({"memory": {"id": 1}}), "line 1: An export must begin with its header"),
     (
         lines({"memlab": {"schema": 2, "lab": "x"}}),
-        r"line 1, field schema: A later memlab wrote the file \(schema 2",
+        r"line 1, field schema: A newer memlab wrote the file \(schema 2",
     ),
     (lines({"memlab": {"schema": "one", "lab": "x"}}), "line 1, field schema"),
     (lines({"memlab": {"schema": 1}}), "line 1, field lab"),
@@ -51,21 +51,21 @@ BAD = [
     (lines(HEADER, memory(text=7)), "line 2, field text: Expected a text, not 7"),
     (lines(HEADER, memory(), memory(2, colour="red")), 'line 3: A memory has no column "colour"'),
     (lines(HEADER, memory(importanc=1)), "Did you mean importance"),
-    (lines(HEADER, memory(), memory(2, importance=2)), "line 3: importance lies in 0..1, not 2"),
+    (lines(HEADER, memory(), memory(2, importance=2)), "line 3: importance must be in 0..1, not 2"),
     (
         lines(HEADER, memory(importance="high")),
         "line 2, field importance: Expected a finite number",
     ),
     (lines(HEADER, memory(), memory(2, kind="factt")), 'line 3: There is no kind "factt"'),
     (lines(HEADER, memory(status="gone")), 'line 2: There is no status "gone"'),
-    (lines(HEADER, memory(access=-1)), "line 2: access lies in 0..inf, not -1"),
+    (lines(HEADER, memory(access=-1)), "line 2: access must be in 0..inf, not -1"),
     (
         lines(HEADER, memory(created="yesterday")),
         'line 2, field created: "yesterday" is not an ISO 8601 time',
     ),
     (lines(HEADER, memory(created="99999999999999999999us")), "line 2, field created"),
     (lines(HEADER, memory(tags="a")), "line 2, field tags: Expected a list of texts"),
-    (lines(HEADER, memory(tags=[""])), "line 2: tags is a string of 1 to 1000 characters"),
+    (lines(HEADER, memory(tags=[""])), "line 2: tags must be a string of 1 to 1000 characters"),
     (lines(HEADER, memory(uses=["x"])), "line 2, field uses"),
     (
         lines(HEADER, memory(), memory(2, operations="(recal)")),

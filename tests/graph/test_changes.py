@@ -151,7 +151,7 @@ def test_an_edge_keeps_its_number_when_others_go():
         edges.reinforce([0], 1.0)
     with pytest.raises(InputError, match=r"numbered 0\.\.3"):
         edges.remove([4])
-    with pytest.raises(InputError, match="mask of edges has 4 values"):
+    with pytest.raises(InputError, match="mask of edges must have 4 values"):
         edges.remove(np.array([True]))
 
 
@@ -173,7 +173,7 @@ def test_many_links_to_one_node_leave_the_strongest():
 
 
 def test_a_bound_of_none_is_refused():
-    with pytest.raises(InputError, match="max_degree is at least 1"):
+    with pytest.raises(InputError, match="max_degree must be at least 1"):
         Edges().append([0], [1], 0, 1.0, nodes=2, max_degree=0)
 
 

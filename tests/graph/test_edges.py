@@ -127,7 +127,7 @@ def test_reinforcing_sets_the_weight_and_counts():
         ((3, 3, 0, 0.5), r"Edge 1 of 3 \(3 -> 3, weight 0.5\): a node cannot be linked to itself"),
         ((0, 9, 0, 0.5), r"Edge 1 of 3 \(0 -> 9.*rows lie in 0\.\.8"),
         ((-1, 2, 0, 0.5), r"Edge 1 of 3 \(-1 -> 2"),
-        ((0, 2, 0, 1.5), r"Edge 1 of 3 .*a weight lies in 0\.\.1"),
+        ((0, 2, 0, 1.5), r"Edge 1 of 3 .*a weight must be in 0\.\.1"),
         ((0, 2, 0, -0.1), r"weight -0\.1"),
         ((0, 2, 0, float("nan")), r"weight nan"),
         ((0, 2, -1, 0.5), r"relation code"),

@@ -97,7 +97,7 @@ def test_bridges_equal_a_loop(graph, labels, bridges_known):
 
 
 def test_bridges_refuse_labels_that_do_not_fit():
-    with pytest.raises(InputError, match="2 rows do not pair with 1 labels"):
+    with pytest.raises(InputError, match="There are 2 rows but 1 labels"):
         bridges(Edges(), [0, 1], [0])
     with pytest.raises(InputError, match="more than once"):
         bridges(Edges(), [1, 1], [0, 0])

@@ -65,9 +65,11 @@ def test_invalid_nodes_are_refused():
     nodes = Nodes(memories=2)
     with pytest.raises(UnknownName, match=r'no kind of node "tags"\. Did you mean tag'):
         nodes.intern("tags", ["rust"])
-    with pytest.raises(InputError, match="known by its row"):
+    with pytest.raises(InputError, match="has a row number and no name"):
         nodes.intern("memory", ["rust"])
-    with pytest.raises(InputError, match="A tag has a name, not ''"):
+    with pytest.raises(
+        InputError, match="The name of a tag must be a text with at least one character, not ''"
+    ):
         nodes.intern("tag", ["rust", ""])
     assert nodes.counts == (2, 0, 0, 0)
     with pytest.raises(InputError, match="There is no memory 2; there are 2"):

@@ -458,7 +458,7 @@ def test_a_wave_is_bounded_and_reports_what_it_left_out():
         ({"energy": [np.inf]}, "must be finite"),
         ({"mode": "energi"}, "no mode of spreading .*Did you mean energy"),
         ({"fan_out": 0}, "fan_out=0"),
-        ({"damping": 1.0, "mode": "ppr"}, "Damping is at least 0 and below 1"),
+        ({"damping": 1.0, "mode": "ppr"}, "Damping must be at least 0 and below 1"),
         ({"steps": -1}, "at least 0"),
         ({"threshold": np.nan}, "at least 0"),
         ({"pass_on": lambda batch: np.ones(3)}, r"returned \(3,\) values for 1 edges"),

@@ -361,7 +361,7 @@ def test_params_have_defaults_bounds_and_values() -> None:
 def test_params_are_checked() -> None:
     with pytest.raises(UnknownName, match=r'no parameter "scal". Did you mean scale'):
         scaled().with_params({"scal": 1})
-    with pytest.raises(InputError, match=r"scale is between 0 and 10, not 11\.0"):
+    with pytest.raises(InputError, match=r"scale must be between 0 and 10, not 11\.0"):
         scaled().with_params({"scale": 11})
     with pytest.raises(InputError, match="not nan"):
         scaled().with_params({"scale": math.nan})

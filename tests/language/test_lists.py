@@ -191,8 +191,8 @@ def test_a_policy_over_lists_gives_one_item_the_weight_one(
         ("(range (length acts))", "this is a list of positions"),
         ("(if (> tail_n 2) (first (range (length acts))) 0)", "this is a number"),
         ("(first acts)", "first takes a list of positions here, but this is a list"),
-        ("(first (range 3))", "A range covers all items"),
-        ("(first (range 1 (length acts)))", "A range covers all items"),
+        ("(first (range 3))", "A range must cover all items"),
+        ("(first (range 1 (length acts)))", "A range must cover all items"),
         (
             "(first (filter (fn [i j] true) (range (length acts))))",
             "must have one argument, a position",

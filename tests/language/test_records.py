@@ -136,7 +136,7 @@ def test_errors(body: str, message: str, kind: type[PolicyError]) -> None:
 def test_update_belongs_to_record_slots() -> None:
     with pytest.raises(PolicyTypeError, match="update sets fields, but score returns a number"):
         compile_policy("(fn [x] (update :x 1))", NUM)
-    with pytest.raises(InputError, match="give fields if it returns a record, and only then"):
+    with pytest.raises(InputError, match="declare fields if and only if it returns a record"):
         Signature("reinforce", [Input("x")], "record")
     with pytest.raises(InputError, match="updates y, which is not a scalar among its inputs"):
         Signature("reinforce", [Input("x")], "record", fields=("y",))

@@ -89,7 +89,7 @@ def test_a_set_may_be_bound_and_may_be_of_a_pair() -> None:
             "tags is a set: only has, has-any, has-all, overlap, jaccard, size take sets",
         ),
         ('(has x "a")', "has takes a set here; the sets of score are tags, query-tags, new/tags"),
-        ("(if (has tags 1) 1 0)", "A set contains strings only"),
+        ("(if (has tags 1) 1 0)", "A set can contain strings only"),
         ('(if (has tags ["a" "b"]) 1 0)', "several go with has-any, has-all"),
         ("(overlap tags tags)", "both are the same here"),
         ("(overlap tags query-tags)", "query-tags is a feature, but not an argument"),

@@ -275,7 +275,7 @@ def test_spreading_does_not_leave_the_filter(lab):
         ({"branch": ""}, "branch is a word or a list of words"),
         ({"status": 3}, "status is a text or a list of which each is a text, not 3"),
         ({"status": ["active", None]}, r"status\[1\] is a text"),
-        ({"viewer": ""}, "viewer is the name of a user"),
+        ({"viewer": ""}, "viewer must be the name of a user"),
     ],
 )
 def test_an_invalid_word_says_why(stages, arguments, message):

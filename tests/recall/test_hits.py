@@ -72,7 +72,7 @@ def test_explaining_a_memory_outside_the_pool_is_an_error(hits):
 
 def test_with_all_shown_there_is_nothing_left_to_compare(lab):
     lab.remember("kayak")
-    with pytest.raises(InputError, match="Every candidate was shown"):
+    with pytest.raises(InputError, match="Every candidate was returned"):
         lab.recall("kayak").why(1)
 
 

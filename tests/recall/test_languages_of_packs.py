@@ -93,5 +93,5 @@ def test_features_of_words_are_not_those_of_another_language():
 
 
 def test_an_unknown_language_is_refused():
-    with pytest.raises(memlab.errors.PolicyTypeError, match="language is one of none, arabic"):
+    with pytest.raises(memlab.errors.PolicyTypeError, match="language must be one of none, arabic"):
         load_pack(pack("englisch"))

@@ -51,7 +51,9 @@ def test_a_recorded_log_is_not_opened_as_a_lab(log):
     recorded = memlab.record(search, log=log)
     recorded("a query")
     for read_only in (True, False):
-        with pytest.raises(NotALab, match=r"no lab, such as a log of memlab\.record.*read_record"):
+        with pytest.raises(
+            NotALab, match=r"not a lab, for example a log of memlab\.record.*read_record"
+        ):
             memlab.open(log, read_only=read_only)
     recorded("another query")
     assert recorded.slates().decisions.collect().height == 2

@@ -308,7 +308,7 @@ class TestDeciding:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"files": [" "]}, "one of them is empty"),
+            ({"files": [" "]}, "A path in files= is empty"),
             ({"budget": 0}, "at least 1"),
             ({"files": [3]}, "files"),
         ],

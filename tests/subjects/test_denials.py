@@ -3,6 +3,7 @@
 import pytest
 
 import memlab
+from memlab.subjects.reading.denials import ends_value, moves_or_sets, reports_change
 
 RETIRED = [
     ("The release branch is called stable.", "We renamed the release branch: it is main now, no longer stable."),
@@ -73,3 +74,12 @@ def test_turns_other_projects_and_statements_with_more_confidence_stay():
 def test_linking_off_keeps_both():
     old, new = RETIRED[0]
     assert remember(old, new, linking="off") == ["active", "active"]
+
+
+@pytest.mark.parametrize("unit", ["x", "a.", "@", "a-", "a_"])
+def test_a_long_run_without_spaces_names_no_value(unit):
+    # A quadratic search would take minutes here.
+    run = unit * 100_000
+    assert not reports_change(run)
+    assert not moves_or_sets(run, run)
+    assert ends_value(f"{run} Forget `make docs`", "Use `make docs` to build")

@@ -330,8 +330,8 @@ class TestAsked:
             ({"packs": []}, InputError, "packs= is empty"),
             ({"packs": ["companoin"]}, UnknownName, "Did you mean companion"),
             ({"memories": 9}, UnknownName, 'no memory "9"'),
-            ({"until": 2**62}, InputError, "until=.* lies in the years 1 to 9998"),
-            ({"at": -(2**62)}, InputError, "at=.* lies in the years 1 to 9998"),
+            ({"until": 2**62}, InputError, "until=.* must be in the years 1 to 9998"),
+            ({"at": -(2**62)}, InputError, "at=.* must be in the years 1 to 9998"),
             (
                 {"points": 10_000, "packs": ["memlab"] * 600},
                 InputError,

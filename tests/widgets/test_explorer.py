@@ -111,7 +111,7 @@ def test_an_instant_is_the_lab_as_it_was(explorer, asked, clock, ask):
     ("trait", "value", "said"),
     [
         ("pack", "memlabb", "Did you mean memlab?"),
-        ("at", "1999-01-01", "There was no lab then"),
+        ("at", "1999-01-01", "The lab did not exist at that time"),
         ("at", "x", "time"),
     ],
 )

@@ -285,7 +285,7 @@ class TestRebase:
         assert stale.policies.history(SCORE)["reason"][-1] == "rebased on companion"
         assert shared(studio, "about")["rebase"] is None
         assert studio.source == LINE
-        assert "is that of the pack already" in ask(studio, "rebase", reason="")
+        assert "is already the current policy of the pack" in ask(studio, "rebase", reason="")
 
     def test_versions_with_their_parent_are_not_marked(self, labelled):
         def offered():

@@ -14,8 +14,8 @@ Each framework has a module, which is imported where it is used:
 | ``langchain`` | ``LabMiddleware``, ``LabRetriever`` | AgentMiddleware, BaseRetriever of LangChain | langchain |
 | ``google_adk`` | ``LabMemoryService`` | BaseMemoryService of Google ADK | google-adk |
 
-All of them use the lab's own verbs. What an agent stores is in ``lab.memories`` and takes part in recall; what it
-deletes can be restored; every query is logged.
+All of them use the lab's own verbs. Texts that an agent stores are in ``lab.memories`` and take part in recall, deleted
+texts can be restored, and every query is logged.
 """
 
 from memlab.io.adapters._records import Records as Records  # for tests

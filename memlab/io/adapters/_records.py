@@ -71,7 +71,7 @@ def encode_value(value: Any, what: str) -> str:
 
 
 def decode_value(text: str) -> Any:
-    """Return the value that ``encode_value`` wrote as a text."""
+    """Decode a text that ``encode_value`` wrote, and return the value."""
     return json.loads(text)
 
 
@@ -136,7 +136,7 @@ def join_texts(value: Any) -> str:
 
 
 def clean_text(text: str, instead: str) -> str:
-    """Replace lone surrogates and cut a text; return ``instead`` if it is blank.
+    """Replace lone surrogates and truncate a text; return ``instead`` if the text is blank.
 
     Lone surrogates are replaced, and a long text is cut.
     """
@@ -241,7 +241,7 @@ def matches_filter(value: Any, condition: Any, operators: tuple[str, ...], sign:
 
 
 def _is_operator(name: object, operators: tuple[str, ...], sign: str) -> bool:
-    """Return whether a key of a filter is an operator and not a field."""
+    """Return whether a key of a filter is an operator rather than a field."""
     if not isinstance(name, str):
         return False
     return name.startswith(sign) if sign else name in operators
@@ -328,12 +328,12 @@ def build_write(
     parts: Sequence[str] = (),
     **fields: Any,
 ) -> Write:
-    """Build a record to write; ``fields`` are additional memory fields."""
+    """Build a record to write; ``fields`` are further fields of its memory."""
     return Write(tuple(path), text, value, searched, fields, parts)
 
 
 def split_ref(ref: str) -> tuple[str, int]:
-    """Split a ref into the ref of its record and the number of a part, 0 for the record itself.
+    """Split a ref into its record's ref and the number of the part; 0 means the record itself.
 
     A part has the path of its record and a number, which no path contains.
 
@@ -357,7 +357,7 @@ class _Changes:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold the lock within the block; blocks may be nested."""
+        """Hold the adapters' lock for a ``with`` block; blocks may be nested."""
         nested = self._threads.owned
         with self._threads.hold():
             if nested:
@@ -378,9 +378,9 @@ class Records:
     """The memories of one adapter in a lab; ``name`` is the first part of each path.
 
     Each new memory has the ``project`` and ``creator``; recalls are limited to the project. Changes are made under
-    ``lock``, which all adapters of a lab share, also those of other processes. If a process without the lock writes the
-    same new path at once, both memories stay. The newer memory counts, and the next change of the path deletes the
-    older memory.
+    ``lock``, which all adapters of a lab share, including adapters in other processes. If a process without the lock
+    writes the same new path at once, both memories stay. The newer memory counts, and the next change of the path
+    deletes the older memory.
     """
 
     def __init__(
@@ -406,13 +406,13 @@ class Records:
 
     @property
     def lock(self) -> AbstractContextManager[None]:
-        """The lock of the lab's adapters, for a ``with`` block that reads and then changes records."""
+        """The lock of the lab's adapters, for blocks that read and then change records."""
         return self._changes.hold()
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def get(self, path: Iterable[str]) -> Record | None:
-        """Return the record under a path, or None."""
+        """Return the record under a path, or None if the path has no record."""
         ref = self._ref(path)
         with self._reading() as state:
             rows = self._in_use(state, ref)
@@ -438,7 +438,7 @@ class Records:
         has_value: Callable[[str | None], bool],
         limit: int | None = None,
     ) -> list[Record]:
-        """Return the first records whose ref and value two functions accept, oldest path first."""
+        """Return up to ``limit`` records that pass tests of ref and value, oldest path first."""
         with self._reading() as state:
             rows = self._iter_rows(state, has_ref, has_value)
             return [self._record(state, ref, row) for ref, row in islice(rows, limit)]
@@ -462,7 +462,7 @@ class Records:
             return [tuple(json.loads(ref))[1:] for ref in self._rows if self._in_use(state, ref)]
 
     def find_path(self, name: str) -> Path | None:
-        """Find the path of the record called ``name``, even if it is deleted, or None."""
+        """Return the path of the record called ``name``, deleted or not, or None if unknown."""
         end = "," + json.dumps(name) + "]"
         with self._reading():
             ref = next((ref for ref in self._rows if ref.endswith(end)), None)
@@ -483,7 +483,7 @@ class Records:
 
     @contextmanager
     def _reading(self) -> Iterator[State]:
-        """Yield the lab's state, with the path index up to date."""
+        """Update the index of paths, then yield the lab's state."""
         with (
             self.lab.io.store.reading() as state
         ):  # held by one thread at a time, so the index needs no lock
@@ -491,7 +491,7 @@ class Records:
             yield state
 
     def _index_rows(self, state: State) -> None:
-        """Add the rows that are new in the state to the index of paths."""
+        """Add the state's new rows to the index of paths."""
         if state.rows < self._upto:
             self._rows, self._parts, self._upto = {}, {}, 0
         start = self._prefix(())
@@ -503,7 +503,7 @@ class Records:
         self._upto = state.rows
 
     def _in_use(self, state: State, ref: str) -> list[int]:
-        """Return the recallable, visible rows with a ref, oldest first."""
+        """Return the recallable and visible rows of a ref, oldest first."""
         return self._list_recallable(state, self._rows.get(ref, ()), lambda stored: stored == ref)
 
     def _parts_in_use(self, state: State, ref: str) -> list[int]:
@@ -514,7 +514,7 @@ class Records:
     def _list_recallable(
         self, state: State, rows: Iterable[int], has_ref: Callable[[str], bool]
     ) -> list[int]:
-        """Return the subset of rows that are recallable, visible, and still have their ref."""
+        """Return the rows that are still recallable and visible and have an unchanged ref."""
         status = state.names["status"]
         hidden = state.hidden if isinstance(state, ViewerState) else None
         return [
@@ -564,7 +564,7 @@ class Records:
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def put(self, writes: Sequence[Write]) -> None:
-        """Write records to the lab: remember new paths together, edit existing ones."""
+        """Write records: add all records with new paths together, and edit the other records."""
         with self.lock:
             for write in writes:
                 self._check_personal(write)
@@ -612,7 +612,7 @@ class Records:
         return new
 
     def move(self, moves: Iterable[tuple[Record, Path]], **fields: Any) -> None:
-        """Give each record another path, by an edit of its memory."""
+        """Move each record to another path by editing its memory."""
         with self.lock:
             for record, path in moves:
                 self.lab.edit(record.id, ref=self._ref(path), **fields)
@@ -627,11 +627,11 @@ class Records:
         return self.lab.remember(rows, linking="off", chain=chain)
 
     def _build_row(self, write: Write) -> dict[str, Any]:
-        """Return the memory to write for a record, without its parts."""
+        """Return the memory that stores a record, without the record's parts."""
         return {"text": write.text, "ref": self._ref(write.path), **self._build_fields(write)}
 
     def _build_fields(self, write: Write) -> dict[str, Any]:
-        """Return the fields of the memory to write for a record."""
+        """Return the fields of the memory that stores a record."""
         season = None if write.searched else UNSEARCHED
         return {**self.fields, **write.fields, "context": write.value, "season": season}
 
@@ -658,7 +658,7 @@ class Records:
             self._forget(ids)
 
     def drop(self, records: Iterable[Record]) -> None:
-        """Delete only these records, not others under the same path."""
+        """Delete exactly these records, and keep other records under the same path."""
         self._forget([record.id for record in records])
 
     def _forget(self, ids: list[int]) -> None:
@@ -667,7 +667,7 @@ class Records:
             self.lab.forget(ids, how="delete")
 
     def _list_ids(self, state: State, refs: Iterable[str]) -> list[int]:
-        """Return the ids of the memories of records, with those of their parts."""
+        """Return the memory ids of records and of the records' parts."""
         return [
             row + 1
             for ref in refs
@@ -689,7 +689,7 @@ class Records:
     def select_where(
         self, has_ref: Callable[[str], bool], has_value: Callable[[str | None], bool]
     ) -> pl.Expr:
-        """Return a Polars expression that selects the memories whose record's ref and value are accepted."""
+        """Return a Polars expression for memories whose record passes tests of ref and value."""
         with self._reading() as state:
             ids = []
             for ref, row in self._iter_rows(state, has_ref, has_value):

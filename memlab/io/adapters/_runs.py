@@ -28,7 +28,7 @@ def recall_for_run(
 
 
 def format_memories(hits: Hits) -> str:
-    """Write recalled memories as one message, which declares them as data."""
+    """Format recalled memories as a message that marks them as data."""
     lines = [f"- [memory {hit.id}] {' '.join(hit.text.split())}" for hit in hits]
     return "\n".join([HEADING, *lines])
 
@@ -43,7 +43,7 @@ def store_run(
     project: str | None,
     remember: bool,
 ) -> None:
-    """Attribute the answers to the recalled memories, and store the turns if ``remember``."""
+    """Attribute the answers to the recalled memories; store the turns if ``remember`` is true."""
     if answers and decision is not None:
         lab.agents.credits.answer("\n".join(answers), decision)
     if not remember:

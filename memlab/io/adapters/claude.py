@@ -100,7 +100,7 @@ class MemoryFiles:
 
     @property
     def hits(self) -> Hits | None:
-        """The hits of the last view of a file, or None.
+        """The hits of the last view of a file, or None before the first view.
 
         ``lab.feedback`` and ``lab.agents.credits.answer`` take them.
         """
@@ -108,7 +108,7 @@ class MemoryFiles:
 
     @checked
     def run(self, command: Mapping[str, Any]) -> str:
-        """Carry out a command of the model, and return the reply for the model.
+        """Execute a command of the model, and return the reply for the model.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class MemoryFiles:
 
     @checked
     def rename(self, old_path: str, new_path: str) -> str:
-        """Give a file, or all files in a folder, another path.
+        """Move a file, or all files in a folder, to another path.
 
         Parameters
         ----------
@@ -375,7 +375,7 @@ class MemoryFiles:
     # -- paths --------------------------------------------------------------------------------------------------------
 
     def _get_file(self, path: str) -> tuple[Record, str]:
-        """Return the record and text of a file, or raise InputError if there is none."""
+        """Return the record and text of a file, or raise InputError if the file does not exist."""
         parts = _split_path(path)
         record = self._records.get(parts) if parts else None
         if record is None:
@@ -383,7 +383,7 @@ class MemoryFiles:
         return record, _read_content(record)
 
     def _get_files(self, path: str) -> list[Record]:
-        """Return the file at a path, or all files in that folder."""
+        """Return the file at a path, or all files in the folder at this path."""
         parts = _split_path(path)
         record = self._records.get(parts)
         files = self._records.get_below(parts) if record is None else [record]
@@ -400,7 +400,7 @@ class MemoryFiles:
         return InputError(f"The path {path} does not exist. Please provide a valid path.{hint}")
 
     def _check_free(self, parts: tuple[str, ...], sentence: str) -> None:
-        """Raise InputError with a sentence if a path exists, or if it is inside a file."""
+        """Raise InputError if a path already exists or lies inside a file."""
         if not parts or self._records.get(parts) is not None or self._records.get_below(parts):
             raise InputError(sentence)
         for end in range(1, len(parts)):
@@ -408,7 +408,7 @@ class MemoryFiles:
                 raise InputError(f"The path {'/'.join((ROOT, *parts[:end]))} is not a directory.")
 
     def _list_folder(self, path: str, parts: tuple[str, ...]) -> str:
-        """Return the files in a folder with sizes, down to two levels."""
+        """Return the files in a folder with their sizes, at most two levels deep."""
         files = self._records.get_below(parts)
         if parts and not files:
             raise self._build_missing(path, parts)
@@ -433,7 +433,7 @@ class MemoryFiles:
 
 
 def _split_path(path: str) -> tuple[str, ...]:
-    """Split a path into names; raise InputError if it is invalid or outside ``/memories``."""
+    """Split a path into names; raise InputError for a bad path or one outside ``/memories``."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise InputError(f"Path must start with {ROOT}, got: {path}")
     # normalised and encoded spellings of ".." are refused, too, although no file system sees them
@@ -480,14 +480,14 @@ def _read_content(record: Record) -> str:
 
 
 def _number_lines(lines: list[str], first: int, last: int) -> str:
-    """Return the lines ``first`` to ``last``, each after its line number."""
+    """Return the lines ``first`` to ``last``, each prefixed with its line number."""
     return "\n".join(
         f"{number:6}\t{line}" for number, line in enumerate(lines[first - 1 : last], first)
     )
 
 
 def _format_size(size: int) -> str:
-    """Format a number of bytes, such as 1.5K."""
+    """Format a number of bytes as text, such as 1.5K."""
     if size < 1024:
         return f"{size}B"
     return f"{size / 1024:.1f}K" if size < 1024**2 else f"{size / 1024**2:.1f}M"

@@ -48,7 +48,7 @@ class LabMemoryTool(BetaAbstractMemoryTool):
         self.files = files
 
     def _run(self, command: Any) -> str:
-        """Carry out a command of the model; raise ToolError for a refused command."""
+        """Execute a command of the model; raise ToolError if the command is refused."""
         return _run_command(self.files, command)
 
     view = create = str_replace = insert = delete = rename = _run
@@ -79,7 +79,7 @@ class AsyncLabMemoryTool(BetaAsyncAbstractMemoryTool):
         self.files = files
 
     async def _run(self, command: Any) -> str:
-        """Carry out a command of the model; raise ToolError for a refused command."""
+        """Execute a command of the model; raise ToolError if the command is refused."""
         return await asyncio.to_thread(_run_command, self.files, command)
 
     view = create = str_replace = insert = delete = rename = _run
@@ -90,7 +90,7 @@ class AsyncLabMemoryTool(BetaAsyncAbstractMemoryTool):
 
 
 def _run_command(files: MemoryFiles, command: Any) -> str:
-    """Carry out a command of the model; raise ToolError for a refused command."""
+    """Execute a command of the model; raise ToolError if the command is refused."""
     try:
         return files.run(command.model_dump(exclude_none=True))
     except MemlabError as error:

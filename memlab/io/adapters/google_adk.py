@@ -59,11 +59,11 @@ class LabMemoryService(BaseMemoryService):
     lab
         The lab.
     name
-        Name that separates these memories from those of other services in the lab.
+        Name that separates these memories from the memories of other services in the lab.
     limit
         Maximum number of memories that a search returns.
     project
-        Project of each memory; searches are limited to it.
+        Project of each memory. Searches are limited to this project.
 
     Examples
     --------
@@ -82,11 +82,11 @@ class LabMemoryService(BaseMemoryService):
 
     @property
     def hits(self) -> Hits | None:
-        """The hits of the last search, or None; ``lab.feedback`` takes them."""
+        """The hits of the last search, for ``lab.feedback``; None before the first search."""
         return self._records.hits
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Store the events of a session that are not in the lab.
+        """Store those events of a session that the lab does not contain yet.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class LabMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Store events that are not in the lab.
+        """Store those events that the lab does not contain yet.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class LabMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Store memories as they are.
+        """Store memories of ADK, without extraction or merging.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class LabMemoryService(BaseMemoryService):
     async def delete_memory(
         self, *, app_name: str, user_id: str, memory_id: str | None = None
     ) -> None:
-        """Delete a memory of a user; an id that the user does not have is ignored.
+        """Delete a memory of a user; ignore an id that the user does not have.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class LabMemoryService(BaseMemoryService):
             await asyncio.to_thread(lambda: self._records.delete(self._records.get_all(path)))
 
     def _append_new(self, writes: Sequence[Write], *, chain: bool) -> None:
-        """Store records whose paths the lab never had, in one transaction."""
+        """Store the records whose paths the lab has never contained, in one transaction."""
         with self._records.lock:
             new: dict[Path, Write] = {}
             for write in writes:
@@ -229,7 +229,7 @@ class LabMemoryService(BaseMemoryService):
             self._records.append(list(new.values()), chain=chain)
 
     def _recall_entries(self, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """Recall the memories of a user, as ADK returns them."""
+        """Recall the memories of a user, in the form that ADK expects."""
         below = self._records.select_below((app_name, user_id))
         results = self._records.recall(query, self._limit, below)
         recall = self._records.hits.decision if self._records.hits else None
@@ -239,7 +239,7 @@ class LabMemoryService(BaseMemoryService):
 
 
 def _read_text(content: types.Content | None) -> str:
-    """Join the texts of a content that are not thoughts."""
+    """Join the texts of an ADK content, without the model's thoughts."""
     parts = (content.parts or []) if content is not None else []
     return "\n".join(
         part.text for part in parts if part.text and part.text.strip() and not part.thought
@@ -247,7 +247,7 @@ def _read_text(content: types.Content | None) -> str:
 
 
 def _read_time(timestamp: str | None, number: int) -> datetime | None:
-    """Read the timestamp of a memory; a time without a zone is in UTC."""
+    """Read the timestamp of a memory; without a time zone, assume UTC."""
     if timestamp is None:
         return None
     try:
@@ -269,7 +269,7 @@ def _build_turn(
     session: str | None,
     kind: str,
 ) -> Write:
-    """Build the record of an event or a memory."""
+    """Build the record that stores an event or a memory of ADK."""
     value = encode_value({"author": author, "about": dict(about)}, "custom_metadata")
     fields: dict[str, Any] = {
         "kind": kind,
@@ -283,7 +283,7 @@ def _build_turn(
 
 
 def _build_entry(record: Record, score: float, recall: int | None) -> MemoryEntry:
-    """Build ADK's entry of a recalled record."""
+    """Convert a recalled record to a memory entry of ADK."""
     value = decode_value(record.value or "{}")
     author = value.get("author")
     return MemoryEntry(

@@ -116,7 +116,7 @@ def answer_hook(
 
 
 def _find_project(folder: str) -> str | None:
-    """Return the name of the repository that contains a folder, or of the folder."""
+    """Return the name of the repository that contains a folder, or the folder's own name."""
     if not folder:
         return None
     path = Path(folder)
@@ -174,7 +174,7 @@ def read_transcript(path: Path, folder: str = "") -> Iterator[dict[str, Any]]:
 
 
 def _read_entry(entry: Mapping[str, Any], folder: str) -> dict[str, Any] | None:
-    """Return the message in a line of a transcript; None if nobody said it or it cannot be read."""
+    """Return the message in a transcript's line, or None for lines without a spoken message."""
     if any(entry.get(name) is True for name in _NOT_SAID):
         return None
     payload = entry.get("payload")
@@ -196,7 +196,7 @@ def _read_entry(entry: Mapping[str, Any], folder: str) -> dict[str, Any] | None:
 
 
 def _clean(value: Any, folder: str) -> Any:
-    """Return a JSON value with short, valid texts and relative paths."""
+    """Shorten the texts of a JSON value, remove invalid characters, and make paths relative."""
     if isinstance(value, str):
         if len(value) > 2 * _KEPT:
             value = f"{value[:_KEPT]}\n{value[-_KEPT:]}"
@@ -213,7 +213,7 @@ def _clean(value: Any, folder: str) -> Any:
 def hook_settings(
     host: str, command: str, settings: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the settings of a host with memlab's hooks.
+    """Add memlab's hooks to the settings of a host.
 
     Parameters
     ----------

@@ -128,7 +128,7 @@ class LabMiddleware(AgentMiddleware[_LabState, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]
     ) -> Any:
-        """Add the recalled memories to a call of the model.
+        """Add the recalled memories to a model call.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class LabMiddleware(AgentMiddleware[_LabState, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
     ) -> Any:
-        """Add the recalled memories to an asynchronous call of the model.
+        """Add the recalled memories to an asynchronous model call.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class LabMiddleware(AgentMiddleware[_LabState, Any, Any]):
 class LabRetriever(BaseRetriever):
     """Retriever whose documents are the results of recalls.
 
-    The id of a document is that of its memory. Its metadata has the score, the speaker, the session and ``recall``,
+    A document has the id of its memory. Its metadata has the score, the speaker, the session and ``recall``,
     the number of the logged recall, which ``lab.feedback(id, outcome, decision=recall)`` takes.
 
     Attributes
@@ -252,7 +252,7 @@ class LabRetriever(BaseRetriever):
 
 
 def _thread() -> str | None:
-    """Return the id of the current LangGraph thread, or None."""
+    """Return the id of the current LangGraph thread, or None outside a thread."""
     thread = get_config().get("configurable", {}).get("thread_id")
     return None if thread is None else str(thread)
 
@@ -269,7 +269,7 @@ def _last_queries(messages: list[AnyMessage]) -> list[str]:
 
 
 def _answers(messages: list[AnyMessage]) -> list[str]:
-    """Return the texts of the model's messages after the user's last one."""
+    """Return the texts of the model's messages that follow the user's last message."""
     answers: list[str] = []
     for message in reversed(messages):
         if isinstance(message, HumanMessage):
@@ -280,7 +280,7 @@ def _answers(messages: list[AnyMessage]) -> list[str]:
 
 
 def _with_memories(request: ModelRequest[Any]) -> ModelRequest[Any]:
-    """Return a call of the model with the recalled memories before the user's last message."""
+    """Return a request to the model, with recalled memories before the user's last message."""
     run = request.state.get("memlab_run")
     if not run or not run["notes"]:
         return request

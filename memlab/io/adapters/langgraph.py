@@ -85,7 +85,7 @@ class LabStore(BaseStore):
         JSON paths of the searched texts, unless a ``put`` names others; "$" is the whole value.
         Each text is searched separately, and the best score of an item counts.
     project
-        Project of each memory; searches are limited to it.
+        Project of each memory. Searches are limited to this project.
     creator
         Creator of each memory.
 
@@ -112,14 +112,14 @@ class LabStore(BaseStore):
 
     @property
     def hits(self) -> Hits | None:
-        """The hits of the last search with a query, or None.
+        """The hits of the last search with a query, or None before the first such search.
 
         ``lab.feedback`` and ``lab.agents.verify`` take them.
         """
         return self._records.hits
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Carry out operations of LangGraph: first the reads, then the writes.
+        """Execute LangGraph operations: first the reads, then the writes.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class LabStore(BaseStore):
         await super().aput(namespace, key, value, index, ttl=ttl)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Carry out operations without blocking the event loop.
+        """Execute operations without blocking the event loop.
 
         Parameters
         ----------

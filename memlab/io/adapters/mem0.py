@@ -14,8 +14,8 @@
 | ``update`` | ``edit``: the id stays, earlier versions stay in the history |
 | ``delete``, ``delete_all`` | ``delete``: excluded from recall; ``lab.restore`` restores it |
 
-Arguments, checks and their words are those of mem0 2.2. Differences: ``infer=True`` selects messages and neither
-rewrites nor merges them. Scores are those of the active pack instead of a cosine, so that ``threshold`` has no default.
+Arguments, checks and error messages equal those of mem0 2.2. Differences: ``infer=True`` selects messages and neither
+rewrites nor merges them. Scores come from the active pack and are not cosines, so ``threshold`` has no default.
 ``timestamp`` and ``reference_date``, which mem0 supports on its platform only, are the time of a memory and of a search.
 An id is a hash of the text, its owner and the time.
 """
@@ -80,7 +80,7 @@ class Mem0Memory:
     name
         Name that separates these memories from others in the lab.
     project
-        Project of each memory; searches are limited to it.
+        Project of each memory. Searches are limited to this project.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class Mem0Memory:
     @classmethod
     @checked
     def from_config(cls, config_dict: dict[str, Any]) -> Self:
-        """Open a lab as a configuration of mem0 says; ``close`` closes it.
+        """Open a lab from a configuration of mem0; ``close`` closes the lab.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class Mem0Memory:
         return memory
 
     def close(self) -> None:
-        """Close the lab if ``from_config`` opened it; a lab that was passed in stays open."""
+        """Close the lab if ``from_config`` opened it; leave a lab that was passed in open."""
         if self._owns_lab:
             self._records.lab.close()
 
@@ -161,7 +161,7 @@ class Mem0Memory:
 
     @checked
     def chat(self, query: str) -> NoReturn:
-        """Raise NotImplementedError, as mem0 does.
+        """Raise NotImplementedError, because mem0 does not implement chats either.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Mem0Memory:
 
     @property
     def hits(self) -> Hits | None:
-        """The hits of the last search, or None.
+        """The hits of the last search, or None before the first search.
 
         ``lab.feedback`` and ``lab.agents.credits.answer`` take them.
         """
@@ -238,7 +238,7 @@ class Mem0Memory:
         for field, owner in (filters or {}).items():
             if field not in owners:
                 raise InputError(
-                    f"{describe_value(field)} is no owner. {did_you_mean(field, owners)}"
+                    f"{describe_value(field)} is not an owner. {did_you_mean(field, owners)}"
                 )
             owners[field] = owner if owners[field] is None else owners[field]
         scope = _build_scope(**owners)
@@ -250,7 +250,7 @@ class Mem0Memory:
             )
         if prompt is not None:
             raise InputError(
-                "prompt instructs a language model, which a lab does not ask. Omit it."
+                "prompt= is an instruction for a language model, and memlab calls none here. Omit it."
             )
         times = {} if timestamp is None else {"at": _read_time(timestamp, "timestamp")}
         own = dict(metadata or {})
@@ -375,7 +375,7 @@ class Mem0Memory:
 
     @checked
     def get(self, memory_id: str) -> dict[str, Any] | None:
-        """Return the memory with an id, or None if there is none.
+        """Return the memory with an id, or None if the id is unknown.
 
         Parameters
         ----------
@@ -543,7 +543,7 @@ class Mem0Memory:
 
     @checked
     def history(self, memory_id: str) -> list[dict[str, Any]]:
-        """Return the history of a memory: a row for each text, and for its deletion.
+        """Return a memory's history: an event for each version of the text and for a deletion.
 
         Changes of metadata alone are in ``lab.log``.
 
@@ -569,7 +569,7 @@ class Mem0Memory:
         return rows
 
     def _get_existing(self, memory_id: str) -> Record:
-        """Return the record with an id, or raise InputError if there is none."""
+        """Return the record with an id, or raise InputError if the id is unknown."""
         path = self._records.find_path(memory_id)
         record = None if path is None else self._records.get(path)
         if record is None:
@@ -581,7 +581,7 @@ class Mem0Memory:
     def _build_tests(
         self, conditions: Mapping[str, Any], show_expired: bool
     ) -> tuple[Callable[[str], bool], Callable[[str | None], bool]]:
-        """Return functions that say whether conditions accept the ref and the value of a record."""
+        """Return two functions that test conditions on the ref and on the value of a record."""
         owners = [f",{json.dumps(owner)}," for owner in _name_owners(conditions)]
         today = "" if show_expired else self._today()
 
@@ -595,7 +595,7 @@ class Mem0Memory:
         return lambda ref: all(owner in ref for owner in owners), is_wanted
 
     def _today(self) -> str:
-        """Return the day of the lab's clock, as YYYY-MM-DD."""
+        """Return the current day by the lab's clock, as YYYY-MM-DD."""
         return from_micros(self._records.lab.io.store.clock()).date().isoformat()
 
 
@@ -624,7 +624,7 @@ class AsyncMem0Memory:
     name
         Name that separates these memories from others in the lab.
     project
-        Project of each memory; searches are limited to it.
+        Project of each memory. Searches are limited to this project.
 
     Examples
     --------
@@ -642,7 +642,7 @@ class AsyncMem0Memory:
     @classmethod
     @checked
     def from_config(cls, config_dict: dict[str, Any]) -> Self:
-        """Open a lab as a configuration of mem0 says; ``close`` closes it.
+        """Open a lab from a configuration of mem0; ``close`` closes the lab.
 
         Parameters
         ----------
@@ -660,7 +660,7 @@ class AsyncMem0Memory:
 
     @property
     def hits(self) -> Hits | None:
-        """The hits of the last search, or None."""
+        """The hits of the last search, or None before the first search."""
         return self.memory.hits
 
     def close(self) -> None:
@@ -694,7 +694,7 @@ def _build_scope(**ids: Any) -> dict[str, Any]:
 
 
 def _check_owner(value: Any, name: str) -> str:
-    """Return an owner as a text without spaces around it, as mem0 does."""
+    """Return an owner as a text, with surrounding spaces removed as in mem0."""
     owner = str(value).strip()
     if not owner:
         raise InputError(
@@ -708,7 +708,7 @@ def _check_owner(value: Any, name: str) -> str:
 
 
 def _check_filters(filters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Check the owners in filters and return the filters, which must require an owner."""
+    """Check filters and their owners, and return the filters; at least one owner is required."""
     conditions = dict(filters or {})
     for name in _SCOPES:
         if name in conditions and not isinstance(conditions[name], Mapping):
@@ -740,7 +740,7 @@ def _refuse_keywords(kwargs: Mapping[str, Any], method: str) -> None:
 
 
 def _read_time(value: str | float | datetime, name: str) -> When:
-    """Return a time that is a number of seconds since 1970, a text or a datetime."""
+    """Check a time and convert a number of seconds since 1970 to a datetime."""
     if isinstance(value, int | float):
         try:
             return datetime.fromtimestamp(value, UTC)
@@ -750,12 +750,12 @@ def _read_time(value: str | float | datetime, name: str) -> When:
 
 
 def _name_owners(scope: Mapping[str, Any]) -> list[str]:
-    """Return ``name=value`` for each user, agent or run id that a filter requires."""
+    """Return a text ``name=value`` for each user, agent or run that a filter requires."""
     return [f"{name}={scope[name]}" for name in _list_owners(scope)]
 
 
 def _list_owners(scope: Mapping[str, Any]) -> list[str]:
-    """Return the names of the owners that a filter requires exactly, in the order of a path."""
+    """Return the names of the owners that a filter sets to one value, in path order."""
     return [name for name in _SCOPES if isinstance(scope.get(name), str) and scope[name] != "*"]
 
 
@@ -798,7 +798,7 @@ def _choose_role(role: str) -> str:
 
 
 def _format_day(value: Any) -> str:
-    """Return a day as YYYY-MM-DD, or raise InputError for an invalid one."""
+    """Return a day as YYYY-MM-DD, or raise InputError for an invalid day."""
     try:
         return (value if isinstance(value, date) else date.fromisoformat(value)).strftime(
             "%Y-%m-%d"
@@ -878,7 +878,7 @@ def _list_required(filters: Mapping[str, Any]) -> list[str]:
 
 
 def _read_filters(filters: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """Return the filters in AND, OR or NOT, or raise InputError for other values."""
+    """Return the list of filters in AND, OR or NOT, or raise InputError for another value."""
     parts = filters.get(name, [])
     if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
         raise InputError(

@@ -170,7 +170,7 @@ def read_memfs(
 def write_memfs(
     lab: Lab, folder: str | Path, *, name: str = "memfs", memories: Memories = ()
 ) -> Synced:
-    """Write the files of ``read_memfs``, and other memories, to a folder.
+    """Write memories to a folder as Markdown files that ``read_memfs`` can read.
 
     A memory of ``memories`` becomes a file below ``system/`` if it is pinned, otherwise below ``reference/`` by its
     kind. It has a ``description``, and a line ``memlab`` by which ``read_memfs`` recognises an unchanged copy.
@@ -283,7 +283,7 @@ def _list_files(
 
 
 def _read_content(file: Path, label: str) -> str:
-    """Return the content of a file, or raise DatasetError if it is unreadable."""
+    """Return the content of a file, or raise DatasetError for an unreadable file."""
     try:
         with open_regular(file) as stream:
             content = stream.read(2 * MAX_TEXT_BYTES + 1)
@@ -299,7 +299,7 @@ def _read_content(file: Path, label: str) -> str:
 
 
 def _write_page(root: Path, path: tuple[str, ...], content: str) -> str:
-    """Write a file, and return whether it was added, changed or the same.
+    """Write a file, and return whether the file was added, changed or already up to date.
 
     Links in its path are not followed.
     """
@@ -328,7 +328,7 @@ def _write_page(root: Path, path: tuple[str, ...], content: str) -> str:
 
 
 def _split_front_matter(content: str) -> tuple[str, str]:
-    """Return the front matter with its fences, or "" if there is none, and the body."""
+    """Return the front matter with its fences ("" without front matter), and the body."""
     front = _FRONT.match(content)
     return ("", content) if front is None else (front[0], content[front.end() :])
 
@@ -343,7 +343,7 @@ def _build_file(path: tuple[str, ...], front: str, body: str) -> Write:
 
 
 def _parse_scalar(text: str) -> str:
-    """Parse a one-line YAML scalar, quoted or plain; return "" for anything else."""
+    """Parse a quoted or plain YAML scalar on one line; return "" for other YAML."""
     if text.startswith('"'):
         try:
             value = json.loads(text)

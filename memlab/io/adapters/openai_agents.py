@@ -96,7 +96,7 @@ class LabSession:
         Parameters
         ----------
         limit
-            Number of latest items. Default: that of ``session_settings``, otherwise all.
+            Number of latest items. Default: the limit in ``session_settings``, otherwise all.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class LabSession:
             self._records.drop(self._records.get_all((self.session_id,)))
 
     def _pop(self) -> Any:
-        """Delete the last item of the session, and return it."""
+        """Delete and return the last item of the session."""
         with self._records.lock:
             last = self._records.get_all((self.session_id,))[-1:]
             self._records.drop(last)
@@ -202,6 +202,6 @@ def _split_item(item: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _find_text(part: Any) -> str | None:
-    """Return the text or the refusal in a part of a message, or None."""
+    """Return the text or the refusal in a part of a message, or None for other parts."""
     text = part.get("text", part.get("refusal")) if isinstance(part, Mapping) else None
     return text if isinstance(text, str) else None

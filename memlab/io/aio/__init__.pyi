@@ -52,6 +52,7 @@ from memlab.subjects.extraction.extraction import Learned
 from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.facts.entities import Entity
 from memlab.subjects.facts.narrative import Narrative
+from memlab.subjects.guard.guard import Guard
 from memlab.subjects.identity import Identity
 from memlab.subjects.io.backups import Backup
 from memlab.subjects.io.checking import Checked
@@ -109,7 +110,7 @@ class AsyncLab:
         """The accessor for decay, schedules, forecasts, consolidation and review."""
     @property
     def agents(self) -> AsyncLabAgents:
-        """The accessor for agents: ``lab.agents("tutor")`` is the agent of this name."""
+        """The accessor for agents; ``lab.agents("tutor")`` returns the agent "tutor"."""
     def agent(
         self,
         name: str,
@@ -118,7 +119,7 @@ class AsyncLab:
         session: str | None = None,
         role: str = "member",
     ) -> AsyncAgent:
-        """Return an agent, which reads and writes memories in its own name."""
+        """Return an agent that reads and writes memories under its own name."""
     @property
     def io(self) -> AsyncLabIO:
         """The accessor for exports, mirrors, backups, checks and re-embedding."""
@@ -255,7 +256,7 @@ class AsyncLab:
     async def restore(
         self, memory: Memories | None = None, *, project: str | None = None, quarantine: Any = None
     ) -> Corrected:
-        """Bring back forgotten, deleted, expired, deprecated or quarantined memories."""
+        """Restore forgotten, deleted, expired, deprecated or quarantined memories."""
     async def purge(
         self,
         memory: Memories | None = None,
@@ -288,7 +289,7 @@ class AsyncLab:
         viewer: str | None = None,
         progress: bool = True,
     ) -> AsyncLab:
-        """Return the lab as of a past time or event, or as seen by a viewer, or both."""
+        """Return the lab as of a past time or event, as a viewer sees it, or both."""
     async def challenge(
         self,
         pack: PolicyLike,
@@ -299,6 +300,21 @@ class AsyncLab:
         reason: str = "",
     ) -> Challenge:
         """Compare a pack with the active pack in every logged recall from now on."""
+    async def guard(
+        self,
+        pack: PolicyLike | None = None,
+        *,
+        share: float = 0.1,
+        tolerance: float = 0.0,
+        level: float = 0.95,
+        shadow: bool = False,
+        missing: Literal["censor", "zero"] = "censor",
+        wait: int = 20,
+        reward_range: tuple[float, float] = ...,
+        plan: bool = False,
+        reason: str = "",
+    ) -> Guard:
+        """Let a pack serve a share of recalls, and roll it back if it earns less."""
     async def verdict(
         self,
         challenger: str | None = None,
@@ -483,7 +499,7 @@ class AsyncLabFeatures(_Live):
 class AsyncLabFacts(_Live):
     @property
     def entities(self) -> AsyncLabEntities:
-        """The entities that facts are about: declare, list, merge and split them."""
+        """The accessor for entities: declare, list, merge and split them."""
     async def add(
         self,
         subject: str,
@@ -508,7 +524,7 @@ class AsyncLabFacts(_Live):
     ) -> pl.DataFrame:
         """Return a frame with one row per fact, ordered by id."""
     async def retract(self, fact: Memories, *, reason: str | None = None) -> None:
-        """Mark a fact as never true; from then on only ``lab.facts.frame`` lists it."""
+        """Mark a fact as never true, so that only ``lab.facts.frame`` still lists it."""
     async def narrative(
         self,
         about: str | Hits | Memories,
@@ -535,7 +551,7 @@ class AsyncLabFacts(_Live):
 class AsyncLabGraph(_Live):
     @property
     def clusters(self) -> AsyncLabClusters:
-        """Clusters of memories: find, refine and list them."""
+        """The accessor for clusters of memories: find, refine and list clusters."""
     async def stats(
         self, *, at: When | None = None, seed: Seed = 0, progress: bool = True
     ) -> Stats:
@@ -563,13 +579,13 @@ class AsyncLabUpkeep(_Live):
         thin_days: float | None = None,
         consent: bool = False,
     ) -> Thinning:
-        """Preview the thinning of the log of recalls, or thin it with `consent`."""
+        """Preview the thinning of the recall log, or thin the log with `consent`."""
     async def log_days(
         self, full_days: float | None = None, thin_days: float | None = None
     ) -> dict[str, float]:
         """Set and return the numbers of days for which the lab keeps its log."""
     async def usage(self) -> Usage:
-        """Return the disk space of each part of the lab, the largest part first."""
+        """Return the disk space of each part of the lab, in descending order of size."""
     async def schedule(
         self, *, every: timedelta | None = None, on_upkeep: OnUpkeep | None = None
     ) -> Schedule:
@@ -597,10 +613,10 @@ class AsyncLabAgents(_Live):
         """Return an agent with the verbs of daily use; see ``Agent``."""
     @property
     def credits(self) -> AsyncLabCredits:
-        """Rewards of memories that are inferred from answers, with the confidence of each."""
+        """The accessor for rewards that are inferred from answers and transcripts."""
     @property
     def modules(self) -> AsyncLabModules:
-        """The register of code modules: scan a code base, map and describe modules."""
+        """The accessor for code modules: scan a code base, map and describe modules."""
     async def observe(
         self,
         text: str,
@@ -634,7 +650,7 @@ class AsyncLabAgents(_Live):
         relations: Mapping[tuple[int, int], str] | None = None,
         at: When | None = None,
     ) -> Verified:
-        """Apply a verifier's verdict to a logged recall, once."""
+        """Apply a verifier's verdict to a logged recall, at most once per recall."""
     def turns(
         self,
         *,
@@ -652,7 +668,7 @@ class AsyncLabAgents(_Live):
     async def admit(
         self, text: str, *, role: str = "user", project: str | None = None
     ) -> Admission:
-        """Decide by the active pack's ``admit`` whether to remember an utterance."""
+        """Decide by the active pack's policy ``admit`` whether to remember an utterance."""
     async def commit(
         self, extracted: Extracted, *, only: Iterable[int] | None = None, linking: str | None = None
     ) -> Remembered:
@@ -703,7 +719,7 @@ class AsyncAgent(_Live):
         """The role of this agent: "reader", "member" or "owner"."""
     @property
     def memories(self) -> Awaitable[pl.DataFrame]:
-        """The rows of ``lab.memories`` that this agent created or is a source of."""
+        """The rows of ``lab.memories`` that this agent created or contributed to."""
     @overload
     async def remember(
         self, text: str, *, at: When | None = None, linking: str | None = None, **fields: Any
@@ -725,7 +741,7 @@ class AsyncAgent(_Live):
         log: bool = True,
         again: bool | None = None,
     ) -> Hits:
-        """Retrieve the highest-ranked memories among those that the agent sees."""
+        """Retrieve the highest-ranked memories that this agent may see."""
     async def context(
         self,
         task: str,
@@ -754,9 +770,9 @@ class AsyncAgent(_Live):
     async def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Edited:
         """Correct a memory of this agent; see ``lab.edit``."""
     async def forget(self, memory: Memories) -> Corrected:
-        """Take memories of this agent, with their corrections, out of every recall."""
+        """Remove memories of this agent, with their corrections, from every recall."""
     async def restore(self, memory: Memories) -> Corrected:
-        """Bring back memories of this agent that are out of use; see ``lab.restore``."""
+        """Restore memories of this agent that are out of use; see ``lab.restore``."""
     def turns(
         self,
         *,
@@ -791,7 +807,7 @@ class AsyncLabIO(_Live):
         """The lab's folder, or None for a lab in memory."""
     @property
     def embedder(self) -> Awaitable[Embedder]:
-        """The embedder, which turns texts into vectors."""
+        """The embedder of the lab, which turns texts into vectors."""
     @property
     def seed(self) -> Awaitable[int]:
         """The seed of the random draws of exploration items."""
@@ -813,7 +829,7 @@ class AsyncLabIO(_Live):
         policies: bool = True,
         overwrite: bool = False,
     ) -> Path:
-        """Write the lab to a file that ``lab.load`` reads back exactly."""
+        """Write the lab to a file from which ``lab.load`` restores it exactly."""
     async def join(self, other: Any, *, dry_run: bool = False) -> Joined:
         """Merge the memories and edges of another lab into this lab."""
     async def mirror(self, folder: str | Path, *, every: float | None = None) -> Mirror:
@@ -837,14 +853,14 @@ class AsyncLabIO(_Live):
     async def reembedding(self) -> Reembedding:
         """Return the number of memories that have a vector of the current embedder."""
     async def reembed(self, timeout: Seconds | None = None) -> bool:
-        """Embed the memories that still lack a vector of the lab's embedder."""
+        """Embed the memories that have no vector of the lab's current embedder."""
     async def snapshot(self) -> None:
         """Write a snapshot of the folded state, so that the lab opens faster."""
 
 class AsyncLabQuestions(_Live):
     @property
     def frame(self) -> Awaitable[pl.DataFrame]:
-        """One row per question, including proposed questions."""
+        """A frame with one row per question, including proposed questions."""
     async def add(
         self,
         questions: Any,
@@ -855,17 +871,17 @@ class AsyncLabQuestions(_Live):
         at: When | None = None,
         category: str = "",
     ) -> pl.DataFrame:
-        """Add one question, or several at once."""
+        """Add one or several questions."""
     async def infer(self) -> pl.DataFrame:
         """Add questions from logged recalls with feedback or attributed rewards."""
     async def propose(self, limit: Count = 20) -> pl.DataFrame:
         """Propose questions by rules, each answered by one stored memory."""
     async def accept(self, ids: Ids) -> pl.DataFrame:
-        """Accept proposed questions, so that scores use them."""
+        """Accept proposed questions, which scores then use."""
     async def remove(self, ids: Ids) -> int:
         """Remove questions from the current state; views of the past keep them."""
     async def label_recalls(self, slates: Slates) -> pl.DataFrame:
-        """Return labels for the recalls in a log whose query is one of the questions."""
+        """Return labels for the logged recalls whose query is one of the questions."""
 
 class AsyncLabEntities(_Live):
     async def frame(self) -> pl.DataFrame:
@@ -888,11 +904,11 @@ class AsyncLabEntities(_Live):
 
 class AsyncLabClusters(_Live):
     async def find(self, *, min_size: int | None = None, seed: Seed = 0) -> Clustered:
-        """Cluster the memories that take part in recall, by HDBSCAN over their vectors."""
+        """Cluster the recallable memories by HDBSCAN over their vectors."""
     async def frame(self) -> pl.DataFrame:
-        """Return a frame with one row per live cluster, largest first."""
+        """Return a frame with one row per active cluster, in descending order of size."""
     async def refine(self) -> Clustered:
-        """Move clusters to their present members, and merge clusters that are near."""
+        """Move centroids to the mean of their members, and merge near clusters."""
 
 class AsyncLabConsolidation(_Live):
     async def run(
@@ -908,23 +924,23 @@ class AsyncLabConsolidation(_Live):
     ) -> Consolidated:
         """Replace old memories of each cluster or community by a summary, in one event."""
     async def undo(self, summary: MemoryLike) -> Memory:
-        """Restore the members of a summary. Call ``lab.restore(summary)`` instead."""
+        """Undo a summary; call ``lab.restore(summary)`` instead."""
     async def frame(self) -> pl.DataFrame:
         """Return a frame with one row per summary, both active and undone."""
 
 class AsyncLabReview(_Live):
     async def deprecate(self, memory: Memories, reason: str) -> Corrected:
-        """Mark memories as wrong and remove them from recall; ``lab.restore`` undoes it."""
+        """Mark memories as wrong and remove them from recall, until ``lab.restore``."""
     async def related(self, memory: Memories | None = None) -> pl.DataFrame:
-        """Return the memories that superseded deprecated ones or were superseded by them."""
+        """Return memories that superseded, or were superseded by, deprecated memories."""
     async def supersessions(self) -> pl.DataFrame:
-        """Return which memory superseded which, at what time and by which rule."""
+        """Return each supersession: the two memories, the time and the rule."""
     async def provenance(self, memory: MemoryLike) -> pl.DataFrame:
         """Return every statement of a memory, in chronological order."""
     async def gaps(self) -> pl.DataFrame:
         """Return the gaps: recalls without a useful result, oldest first."""
     async def close_gap(self, gap: int, reason: str) -> None:
-        """Close a gap, for example after storing what was missing; ``gaps`` keeps it."""
+        """Close a gap, for example after remembering an answer; ``gaps`` still lists it."""
     async def quarantine(
         self,
         *,
@@ -1014,12 +1030,12 @@ class AsyncLabCredits(_Live):
         """Attribute each answer of a transcript to the recalls that preceded it."""
     @property
     def frame(self) -> Awaitable[pl.DataFrame]:
-        """The rewards in effect: their recall, memory, value, confidence and time."""
+        """A frame with one row per reward in effect."""
     @property
     def calibration(self) -> Awaitable[Calibration]:
-        """The calibration of the active policy: from credit to probability of use."""
+        """The active policy's curve from credit to probability of use."""
     async def calibrate(self, judged: pl.DataFrame | None = None) -> Calibration:
-        """Fit the curve from credit to probability of use, and store it as the one in use."""
+        """Fit the curve from credit to probability of use, and activate the curve."""
 
 class AsyncLabModules(_Live):
     async def scan(
@@ -1029,7 +1045,7 @@ class AsyncLabModules(_Live):
     async def map(self, project: str) -> ModuleMap:
         """Return a project's current module map, with the files that memories name."""
     async def find(self, task: str, *, project: str, limit: Count = 3) -> pl.DataFrame:
-        """Return the modules that share words with a task, best first."""
+        """Return the modules that share words with a task, in descending order of score."""
     async def describe(
         self,
         module: str,
@@ -1050,7 +1066,7 @@ class AsyncLabModules(_Live):
         project: str,
         session: str | None = None,
     ) -> ModuleMap:
-        """Record the files that a session read or wrote, and return the module map."""
+        """Record the files that a session read or wrote; return the current module map."""
     async def projects(self) -> tuple[str, ...]:
         """Return the names of the projects that have a module map."""
 
@@ -1060,7 +1076,7 @@ class AsyncTurns(_Live):
     async def wait(self, timeout: Seconds | None = None) -> bool:
         """Wait until the worker has searched all contexts."""
     async def close(self) -> None:
-        """End the turns: finish the current search, drop waiting contexts."""
+        """Finish the current search, drop waiting contexts, and end the turns."""
 
 class AsyncSessionName(_Live):
     def __call__(
@@ -1073,7 +1089,7 @@ class AsyncSessionName(_Live):
         model: LanguageModel | None = None,
         otherwise: Otherwise = "raise",
     ) -> AsyncSession:
-        """Open a session of the agent for a chat, or continue it."""
+        """Open or continue a session of the agent for a chat."""
 
 class AsyncSession(_Live):
     async def before(
@@ -1081,7 +1097,7 @@ class AsyncSession(_Live):
     ) -> list[dict[str, str]]:
         """Return the messages for a chat model: history, memories and the user's text."""
     async def after(self, answer: str, *, arguments: str | None = None) -> Attributed | None:
-        """Store the exchange, and credit the memories that the answer used."""
+        """Store the exchange, and log which memories the answer used."""
     async def end(self) -> Learned | None:
         """Extract memories from the turns of the session, as ``agent.end_session`` does."""
     @property

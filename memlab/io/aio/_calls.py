@@ -58,13 +58,13 @@ class LabThread:
             raise
 
     def close(self) -> None:
-        """Refuse further calls; those that wait are completed."""
+        """Refuse further calls, and complete the pending calls."""
         self.is_closed = True
         self._pool.shutdown(wait=False)
 
 
 def _undo(undo: Callable[[Any], object], job: Future[Any]) -> None:
-    """Undo a finished call whose caller was cancelled."""
+    """Reverse the effect of a finished call whose caller was cancelled."""
     if not job.cancelled() and job.exception() is None:
         undo(job.result())
 
@@ -111,11 +111,11 @@ class Path:
         return self._wrap(await self._thread.run(self._resolve_once))
 
     def _resolve_once(self) -> Any:
-        """Return the value of the path, on the lab's thread."""
+        """Compute the value of the path on the lab's thread."""
         return self._resolve()
 
     def _wrap(self, value: Any) -> Any:
-        """Return a value as it is, and a live object as a path."""
+        """Return plain values unchanged; wrap a live object of the lab in a path."""
         if not isinstance(value, LIVE):
             return value
         return Path(self._thread, lambda: value, type(value).__name__.lower())
@@ -154,17 +154,17 @@ class Call(Path, Coroutine[Any, Any, Any]):
         return self._value[0]
 
     def send(self, value: Any) -> Any:
-        """Continue the call; asyncio uses it."""
+        """Continue the call. asyncio calls this method."""
         self._running = self._running or self._run()
         return self._running.send(value)
 
     def throw(self, *error: Any) -> Any:
-        """Raise an error in the call, such as a cancellation; asyncio uses it."""
+        """Raise an error in the call, such as a cancellation. asyncio calls this method."""
         self._running = self._running or self._run()
         return self._running.throw(*error)
 
     def close(self) -> Any:
-        """Give the call up; asyncio uses it."""
+        """Abandon the call. asyncio calls this method."""
         self._is_forgotten = False
         if self._running is not None:
             self._running.close()

@@ -25,7 +25,7 @@ class AsyncLab:
     ``await lab.recall("...")`` and ``await lab.agents.observe("...")`` take the arguments and return
     the results of the same names of ``Lab``. The calls run on a thread of the lab's own, in order,
     so the event loop stays free. ``lab.agent("coder")``, its ``session`` and ``lab.agents.turns()`` have
-    methods to await, too. Errors are those of ``Lab``.
+    methods to await, too. Errors are the same as in ``Lab``.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class AsyncLab:
     A cancelled call that waits for the thread never begins. A call that runs is completed, so a write
     is stored whole or not at all; only its result is lost. The end of ``async with`` is always completed.
 
-    A result is a value like that of ``Lab``. Methods of results that compute, such as ``hit.explain``,
+    A result has the same type as in ``Lab``. Methods of results that compute, such as ``hit.explain``,
     run on the thread by ``await lab.run(hit.explain)``.
 
     Examples
@@ -95,7 +95,7 @@ class AsyncLab:
 
     @property
     def lab(self) -> Lab:
-        """The lab itself, for functions that take a ``Lab``; its calls block their caller."""
+        """The lab, for functions that take a ``Lab``; its calls block their caller."""
         if self._lab is None:
             raise LabError(
                 "This AsyncLab is not open. Use `async with AsyncLab(...) as lab:` or `await AsyncLab.open(...)`."
@@ -120,7 +120,7 @@ class AsyncLab:
 
     @checked
     async def run(self, f: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-        """Call a function on the lab's thread, such as a method of a result that computes.
+        """Call a function, such as a result's method, on the lab's thread.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class AsyncLab:
         return await self.run(self.lab.on, verb, listening)  # type: ignore[no-any-return]
 
     async def close(self) -> None:
-        """Close the lab like ``Lab.close``, after all pending calls have finished.
+        """Close the lab as ``Lab.close`` does, after all pending calls have finished.
 
         Closing twice has no effect.
 

@@ -33,7 +33,7 @@ __all__ = [
 
 
 def _list_objects(value: object) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a list; yield nothing for another value."""
+    """Yield the objects in a list, or nothing for a value that is not a list."""
     return (item for item in (value if isinstance(value, list) else ()) if isinstance(item, dict))
 
 
@@ -88,7 +88,7 @@ def parse_codex(path: Path, notes: Notes) -> Entries:
 
 
 def is_spans(path: Path, start: str) -> bool:
-    """Return whether a file contains spans as the exporters of OpenTelemetry's SDK write them."""
+    """Return whether a file contains spans in the format of OpenTelemetry's exporters."""
     return '"resourceSpans"' in start or ('"trace_id"' in start and '"parent_id"' in start)
 
 
@@ -99,7 +99,7 @@ _EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "assist
 
 
 def parse_spans(path: Path, notes: Notes) -> Entries:
-    """Yield the messages of spans of models, in temporal order.
+    """Yield the messages in the spans of model calls, in temporal order.
 
     A session is a conversation or a trace. A span repeats the messages before it, so a message is read as often as the
     span that has it most often.
@@ -129,14 +129,14 @@ def parse_spans(path: Path, notes: Notes) -> Entries:
 
 
 def _find_start(span: Mapping[str, Any]) -> str:
-    """Return the start of a span; all spans of a file write times in the same form."""
+    """Return the start time of a span as a text, comparable with the other spans of the file."""
     return str(span.get("start_time") or span.get("startTimeUnixNano"))
 
 
 def _list_messages(
     span: Mapping[str, Any], attributes: Mapping[str, Any]
 ) -> Iterator[tuple[object, object, object]]:
-    """Yield role, content and time of each message in the attributes and events of a span."""
+    """Yield the role, content and time of each message in a span's attributes and events."""
     records = [
         ("", attributes, _find_start(span), span.get("end_time") or span.get("endTimeUnixNano"))
     ]
@@ -168,7 +168,7 @@ _SPACE = re.compile(r"\s*(?=\S)")
 
 
 def _read_documents(path: Path, notes: Notes) -> Iterator[Any]:
-    """Yield the JSON documents that follow one another in a file, with or without line ends between."""
+    """Yield the consecutive JSON documents in a file; line ends between them are optional."""
     text = read_document(path).decode(errors="replace")
     decoder, position = json.JSONDecoder(), 0
     while space := _SPACE.match(text, position):
@@ -182,7 +182,7 @@ def _read_documents(path: Path, notes: Notes) -> Iterator[Any]:
 
 
 def _list_spans(document: Any) -> Iterator[dict[str, Any]]:
-    """Yield the spans of a document: a span, a list of spans, or a request of OTLP."""
+    """Yield the spans in a document, which is a span, a list of spans, or an OTLP request."""
     if isinstance(document, list):
         yield from _list_objects(document)
     elif isinstance(document, dict) and "resourceSpans" not in document:
@@ -194,7 +194,7 @@ def _list_spans(document: Any) -> Iterator[dict[str, Any]]:
 
 
 def _read_attributes(value: Any) -> dict[str, Any]:
-    """Return attributes as a dict; OTLP writes a list of keys and typed values."""
+    """Return a span's attributes as a dict, also from OTLP's list of keys and typed values."""
     if isinstance(value, list):
         return {
             str(item.get("key")): _unwrap_value(item.get("value")) for item in _list_objects(value)
@@ -203,7 +203,7 @@ def _read_attributes(value: Any) -> dict[str, Any]:
 
 
 def _unwrap_value(value: Any) -> Any:
-    """Return the value in a typed value of OTLP, such as ``{"stringValue": "a"}``."""
+    """Return the plain value in a typed OTLP value, such as ``{"stringValue": "a"}``."""
     if not isinstance(value, dict):
         return value
     if "arrayValue" in value:
@@ -225,9 +225,9 @@ def is_inspect(path: Path, start: str) -> bool:
 
 
 def parse_inspect(path: Path, notes: Notes) -> Entries:
-    """Yield the messages of each sample of an Inspect log; a sample is a session.
+    """Yield the messages of each sample of an Inspect log, with the sample as the session.
 
-    The time of a message is that of the event that produced it, or of the message before it.
+    The time of a message is the time of the event that produced the message, or of the preceding message.
     """
     notes.unit = "sample"
     for number, (task, sample) in enumerate(_list_samples(path, notes), 1):
@@ -248,7 +248,7 @@ def parse_inspect(path: Path, notes: Notes) -> Entries:
 
 
 def _find_times(sample: Mapping[str, Any]) -> dict[object, object]:
-    """Return the times of the events of a sample, by the ids of their messages and tool calls."""
+    """Return the times of a sample's events, by the ids of their messages and tool calls."""
     times: dict[object, object] = {}
     for event in _list_objects(sample.get("events")):
         output = event.get("output")
@@ -261,7 +261,7 @@ def _find_times(sample: Mapping[str, Any]) -> dict[object, object]:
 
 
 def _list_samples(path: Path, notes: Notes) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the task and each sample of an Inspect log in JSON or as an archive."""
+    """Yield the task's name and each sample of an Inspect log, in JSON or as an archive."""
     if path.suffix.lower() != ".eval":
         log = decode_json(read_document(path), path.name, 1, dict)
         yield from ((_find_task(log, path), sample) for sample in _list_objects(log.get("samples")))
@@ -289,7 +289,7 @@ def _list_samples(path: Path, notes: Notes) -> Iterator[tuple[str, dict[str, Any
 
 
 def _find_task(log: Mapping[str, Any], path: Path) -> str:
-    """Return the name of the task of an Inspect log, or the name of the file."""
+    """Return the name of the task of an Inspect log, or the file's name."""
     head = log.get("eval")
     return str((head.get("task") if isinstance(head, dict) else None) or path.stem)
 
@@ -298,7 +298,7 @@ def _find_task(log: Mapping[str, Any], path: Path) -> str:
 
 
 def is_server_memory(path: Path, start: str) -> bool:
-    """Return whether a file is the graph of the memory server of the Model Context Protocol."""
+    """Return whether a file is a graph written by the memory server of MCP."""
     return (
         re.match(r'\{"type":\s*"(?:entity|relation)",\s*"(?:name|from)"', start.lstrip())
         is not None

@@ -32,13 +32,13 @@ _MAX_RATIO = 200
 
 
 def is_archive(path: Path) -> bool:
-    """Return whether a path is a zip archive by its name."""
+    """Return whether a path has the suffix of a zip archive."""
     return path.suffix.lower() == ".zip" and path.is_file()
 
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open a zip archive; DatasetError if it is cut off, too large or not a zip archive."""
+    """Open a zip archive; raise DatasetError if the file is truncated, too large or not a zip."""
     with open_regular(path) as file:
         try:
             archive = zipfile.ZipFile(file)
@@ -55,7 +55,7 @@ def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: str) -> bytes:
-    """Return the bytes of a file of an archive, within limits; DatasetError if it cannot be unpacked."""
+    """Return the unpacked bytes of a file in an archive; raise DatasetError beyond the limits."""
     name, size = f"{source}/{member.filename}", member.file_size
     try:
         # the decoders of bzip2 and LZMA in zipfile unpack a whole piece at once, whatever size the archive states
@@ -94,7 +94,7 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: str) 
 
 
 def _read_pieces(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """Return the bytes of a stored or deflated file, at most as many as the archive states.
+    """Unpack a stored or deflated file of an archive, up to the size that the archive states.
 
     A read without a length unpacks everything and cuts it to the stated size afterwards.
     """
@@ -109,7 +109,7 @@ _ZSTD = 93
 
 
 def _read_packed(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """Return the packed bytes of a file of an archive."""
+    """Return the compressed bytes of a file in an archive."""
     file = archive.fp
     assert file is not None
     file.seek(member.header_offset)
@@ -119,7 +119,7 @@ def _read_packed(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
 
 
 def _bound_zstd(data: bytes) -> int:
-    """Return the maximum size of unpacked zstd frames (RFC 8878), from the headers of their blocks.
+    """Return the maximum size of unpacked zstd frames (RFC 8878), given their block headers.
 
     Polars unpacks without a limit, and the size that an archive states may be false.
     """
@@ -144,7 +144,7 @@ def _bound_zstd(data: bytes) -> int:
 
 
 def _decompress_zstd(data: bytes) -> bytes:
-    """Return a JSON text that is packed with zstd, by Polars as lines of a table."""
+    """Decompress a zstd-packed JSON text, which Polars reads as a table of lines."""
     # U+0001 cannot occur in JSON, so each line is one cell
     lines = pl.read_csv(
         data, has_header=False, separator="\x01", quote_char=None, infer_schema=False
@@ -154,7 +154,7 @@ def _decompress_zstd(data: bytes) -> bytes:
 
 @contextmanager
 def unpack_archive(path: Path, suffixes: Collection[str], notes: Notes) -> Iterator[Path]:
-    """Unpack the files with known suffixes into a temporary folder, which is removed afterwards.
+    """Unpack files with known suffixes into a temporary folder that is removed afterwards.
 
     The folder has the name of the archive. Links and names that leave the folder are not unpacked.
     """

@@ -150,7 +150,7 @@ def build_memory_frame(columns: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
 
 
 def _build_list_column(name: str, rows: Sequence[Sequence[Any] | None], inner: Any) -> pl.Series:
-    """Build a list column from lists, with empty lists in place of null.
+    """Build a column of lists, with an empty list in place of null.
 
     Polars converts a list of lists item by item. Grouping a flat column takes a tenth of the time for 20,000 rows.
     """
@@ -329,7 +329,7 @@ _NEEDED = frozenset(("id", "text", "kind", "created"))
 
 
 def is_memories(x: object) -> bool:
-    """Return whether ``x`` is ``lab.memories`` or a selection of its rows or columns.
+    """Return whether ``x`` is ``lab.memories``, or some of its rows or columns.
 
     Such a frame has the columns ``id``, ``text``, ``kind`` and ``created``, and only columns of a memory.
     """
@@ -348,7 +348,7 @@ _WRITTEN = _NEEDED | {"provenance", "status", "changed"}
 
 
 def read_memory_table(path: Path) -> pl.DataFrame | None:
-    """Return the frame of memories in a Parquet or CSV file; None if the file has another table.
+    """Return the memories in a Parquet or CSV file; None if the file contains another table.
 
     Values of a CSV file are texts; a list is a JSON array.
     """
@@ -382,7 +382,7 @@ def build_bundle_from_frame(x: pl.DataFrame | pl.LazyFrame, source: str = "the f
 def _convert_column(
     frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataType]
 ) -> pl.Series:
-    """Cast a column to its type in ``MEMORIES``, or fill it with the default."""
+    """Cast a column to its type in ``MEMORIES``, or fill a missing column with the default."""
     is_list = name == "uses" or (name in MEMORY and MEMORY[name].storage == "list")
     if name not in frame.columns:
         default = None if name == "uses" else MEMORY[name].default
@@ -423,7 +423,7 @@ _READ: dict[str, Callable[[str], Any]] = {
 
 
 def _read_texts(values: pl.Series, name: str, read: Callable[[str], Any]) -> pl.Series:
-    """Return a column of texts as values; raise InputError with the row of the first other text."""
+    """Parse a column of texts; raise InputError with the row of the first invalid text."""
     items = []
     for row, text in enumerate(values):
         try:

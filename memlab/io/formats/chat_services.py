@@ -36,7 +36,7 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 def _build_row(
     location: int, text: str, speaker: object, at: object, channel: str, notes: Notes
 ) -> Rows:
-    """Yield the row of a message, whose session is a day of the channel; count one without words."""
+    """Yield the row of a message, with its day as the session; skip a message without text."""
     if not text.strip():
         notes.left_out["entry without words"] += 1
         return
@@ -57,20 +57,20 @@ def _build_row(
 
 
 def _list_objects(value: object) -> Iterable[tuple[int, Mapping[str, Any]]]:
-    """Yield the objects of a list with their numbers from 1."""
+    """Yield the objects in a list with their numbers, counted from 1."""
     for number, item in enumerate(value if isinstance(value, list) else (), 1):
         if isinstance(item, dict):
             yield number, item
 
 
 def _get_object(value: object, name: str) -> Mapping[str, Any]:
-    """Return the object in a field of an object; an empty one if there is none."""
+    """Return the object in a field, or an empty dict if the field has no object."""
     inner = value.get(name) if isinstance(value, Mapping) else None
     return inner if isinstance(inner, Mapping) else {}
 
 
 def _load(path: Path, type: Any = Any) -> Any:
-    """Return the content of a JSON document; DatasetError if it is not of ``type``."""
+    """Parse a JSON document; raise DatasetError if the content is not of ``type``."""
     return decode_json(read_document(path), path.name, 1, type)
 
 
@@ -85,7 +85,7 @@ _MARKUP = re.compile(r"<([@#!]?)([^<>|]+)(?:\|([^<>]*))?>")
 
 
 def is_slack(folder: Path, start: str) -> bool:
-    """Return whether a folder is an export of Slack, or one channel of an export with names of users."""
+    """Return whether a folder is a Slack export, or a channel's folder next to users.json."""
     if not folder.is_dir():
         return False
     has_days = next(folder.glob(f"*/{_DAY}"), None) is not None
@@ -124,12 +124,12 @@ def parse_slack(folder: Path, notes: Notes) -> Rows:
 
 
 def _load_list(path: Path) -> list[Mapping[str, Any]]:
-    """Return the objects in a side file of Slack; none if the export has no such file."""
+    """Return the objects in a side file of a Slack export, or [] if the file does not exist."""
     return [item for _, item in _list_objects(_load(path))] if path.is_file() else []
 
 
 def _find_name(user: Mapping[str, Any]) -> str:
-    """Return the name of a Slack user as other people see it, or ""."""
+    """Return the name that other people see for a Slack user, or "" if unknown."""
     profile = _get_object(user, "profile") or _get_object(user, "user_profile")
     names = (
         profile.get("display_name"),
@@ -144,7 +144,7 @@ def _find_name(user: Mapping[str, Any]) -> str:
 def _read_slack_message(
     number: int, message: Mapping[str, Any], channel: str, names: Mapping[str, str], notes: Notes
 ) -> Rows:
-    """Yield the row of a Slack message; a thread is a session of its own."""
+    """Yield the row of a Slack message, with a thread as its own session."""
     if message.get("subtype") not in _WRITTEN:
         notes.left_out["system message"] += 1
         return
@@ -164,10 +164,10 @@ def _read_slack_message(
 
 
 def _replace_markup(text: str, names: Mapping[str, str]) -> str:
-    """Return a Slack text with names of users, channels and links in place of their codes."""
+    """Replace the codes of users, channels and links in a Slack text by names."""
 
     def replace(match: re.Match[str]) -> str:
-        """Return the words of one code."""
+        """Return the readable text for a matched code."""
         sign, code, label = match.groups()
         if sign == "@":
             return "@" + (names.get(code) or label or code)
@@ -182,7 +182,7 @@ def _replace_markup(text: str, names: Mapping[str, str]) -> str:
 
 
 def is_discord(path: Path, start: str) -> bool:
-    """Return whether a file is a channel as DiscordChatExporter writes it."""
+    """Return whether a file is a channel exported by DiscordChatExporter."""
     return start.lstrip()[:1] == "{" and all(
         f'"{name}"' in start for name in ("guild", "channel", "messages")
     )
@@ -219,7 +219,7 @@ _CHATS = re.compile(
 
 
 def is_telegram(path: Path, start: str) -> bool:
-    """Return whether a file is a chat, or all chats, as Telegram's desktop app exports them."""
+    """Return whether a file is one chat or all chats, exported by Telegram's desktop app."""
     return start.lstrip()[:1] == "{" and (
         _CHATS.search(start) is not None
         or ('"personal_information"' in start and '"about"' in start)
@@ -250,7 +250,7 @@ def parse_telegram(path: Path, notes: Notes) -> Rows:
 
 
 def _join_text(text: object) -> str:
-    """Return the words of a Telegram text, which may be a list of plain and formatted parts."""
+    """Return the words of a Telegram text, which may be split into formatted parts."""
     if not isinstance(text, list):
         return text if isinstance(text, str) else ""
     parts = (part.get("text") if isinstance(part, dict) else part for part in text)

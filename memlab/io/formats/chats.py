@@ -87,7 +87,7 @@ def read_beam(folder: str | Path) -> tuple[LabelledConversation, ...]:
 
 
 def _chat_order(chat: Path) -> tuple[int, str]:
-    """Return the sort key of a chat: numbers first, then other names."""
+    """Return the sort key of a chat, so that numbers come first and other names follow."""
     digits = chat.name.isascii() and chat.name.isdigit()
     return (int(chat.name[:18]) if digits else 10**18, chat.name)
 
@@ -138,7 +138,7 @@ def _list_messages(
 
 
 def _check_ref(value: object, field: str, location: Location) -> str:
-    """Return an id as a ref, or raise DatasetError if it is not an integer."""
+    """Return an id as a ref, or raise DatasetError for an id that is not an integer."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise location.error(field, f"expected an integer, found {describe_json(value)}.")
     return str(value)
@@ -160,7 +160,7 @@ _ANCHOR = re.compile(r"(?P<month>[A-Za-z]{3,9})[-\s]+(?P<day>\d{1,2}),?[-\s]+(?P
 
 
 def _read_anchor(record: dict[str, Any], field: str, location: Location) -> datetime | None:
-    """Return the time in a record's ``time_anchor``, or None if there is no anchor."""
+    """Return the time in a record's ``time_anchor``, or None without an anchor."""
     anchor = location.text(record, "time_anchor", field, required=False)
     return (
         location.time(anchor, f"{field}.time_anchor", "March-15-2024", _ANCHOR) if anchor else None
@@ -184,7 +184,7 @@ _STATEMENTS = (("original_info", "updated_info"), ("first_statement", "second_st
 
 
 def _find_outdated(parts: Mapping[str, Sequence[str]], order: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the refs of an earlier statement that a later one replaces.
+    """Return the refs of earlier statements that a later statement replaces.
 
     Some files name the later statement first, so the order of the turns decides.
     """
@@ -202,7 +202,7 @@ _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 def _build_question(
     item: dict[str, Any], ability: str, order: Mapping[str, int], field: str, location: Location
 ) -> Question:
-    """Build a question; evidence that names no message of the chat is in ``dropped``."""
+    """Build a question, with evidence that matches no message of the chat in ``dropped``."""
     source_ids = item.get("source_chat_ids")
     lists = source_ids if isinstance(source_ids, dict) else {"": source_ids}
     parts: list[tuple[str, tuple[str, ...]]] = []
@@ -346,7 +346,7 @@ def _has_answer(message: dict[str, Any], field: str, location: Location) -> bool
 
 
 def _format_answer(answer: object, location: Location) -> str:
-    """Return an answer as text, or raise DatasetError unless it is text or a number."""
+    """Return an answer as text, or raise DatasetError if the answer is not a text or number."""
     if answer is None or isinstance(answer, str):
         return answer or ""
     if isinstance(answer, bool | int | float):
@@ -437,7 +437,7 @@ def read_lmeb(folder: str | Path) -> tuple[LabelledConversation, ...]:
 
 
 def _find_above(task: Path, name: str) -> Path | None:
-    """Find a file in a task's folder or a folder above it, or None if missing."""
+    """Find a file in a task's folder or in a parent folder; return None if missing."""
     return next(
         (folder / name for folder in (task, *task.parents[:_ABOVE]) if (folder / name).is_file()),
         None,
@@ -486,7 +486,7 @@ def _read_task(
 
 
 def _read_candidates(task: Path, corpus: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Read the candidate documents of each scene; empty without candidates.jsonl."""
+    """Read the candidate documents of each scene, or {} if candidates.jsonl does not exist."""
     path = _find_above(task, "candidates.jsonl")
     scenes: dict[str, tuple[str, ...]] = {}
     for number, value in read_json_lines(path, "LMEB's candidates") if path else ():
@@ -508,7 +508,7 @@ def _read_candidates(task: Path, corpus: Mapping[str, str]) -> dict[str, tuple[s
 
 
 def _read_qrels(path: Path) -> dict[str, tuple[str, ...]]:
-    """Read the documents that have a positive score, for each query."""
+    """Read the documents with a positive score for each query."""
     relevant: dict[str, list[str]] = {}
     with open_text(path, "LMEB's qrels") as file:
         for number, row in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), 1):

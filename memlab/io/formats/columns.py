@@ -31,7 +31,7 @@ _LEAST = 1e8
 
 
 def parse_instant(value: object) -> tuple[int, str]:
-    """Parse a time of a known form; return microseconds since 1970 and the form.
+    """Parse a time in a known format, and return microseconds since 1970 and the format.
 
     A time without a zone is UTC. Raises InputError for a value that is not a time or is ambiguous: 03/04/2026, a small
     number.
@@ -71,7 +71,7 @@ def _parse_text(text: str) -> tuple[int, str]:
 
 
 def _parse_number(value: float) -> tuple[int, str]:
-    """Parse a numeric time; its magnitude decides the unit, seconds to nanoseconds."""
+    """Parse a numeric time whose magnitude decides its unit, from seconds to nanoseconds."""
     if not math.isfinite(value) or value < _LEAST:
         raise InputError(f"{value:g} is not a time since 1970 in seconds or a smaller unit")
     for limit, factor, unit in _UNITS:
@@ -175,7 +175,7 @@ class Rows:
         self._next_at: int | None = None
 
     def settle(self, sample: Sequence[Mapping[str, Any]]) -> None:
-        """Decide from a sample of entries which column provides which field.
+        """Choose the column for each field from a sample of entries.
 
         Raises DatasetError if no column is a text, UnknownName for a column that does not exist.
         """
@@ -249,7 +249,7 @@ class Rows:
     def of(
         self, location: int, entry: Mapping[str, Any], session: str | None = None
     ) -> list[dict[str, Any]]:
-        """Convert an entry to memory rows; return none if it is empty or invalid."""
+        """Convert an entry to memory rows; return [] if the entry is empty or invalid."""
         notes = self.notes
         if self.messages and entry.get("isMeta") is True:
             notes.left_out["message that the program wrote to itself"] += 1
@@ -299,7 +299,7 @@ class Rows:
         return self._rows_of_words(entry, row)
 
     def _rows_of_words(self, entry: Mapping[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return a row for the words of an entry, and one for each tool call or result."""
+        """Return a row for an entry's text, and a row for each tool call or tool result."""
         # words of all parts are one row; results and calls of tools are rows of their own, said by "tool"
         content = entry.get(self._text_column)
         if self.messages and not content:
@@ -333,7 +333,7 @@ class Rows:
         return rows
 
     def _speaker(self, entry: Mapping[str, Any], role: str | None, fallback: object) -> str | None:
-        """Return the name or the role of an entry's speaker, or None.
+        """Return the name or the role of an entry's speaker, or None without a speaker.
 
         In an entry with a role, only a proper name counts as the speaker. Without a role, any text
         in the column of speakers or of roles counts.
@@ -400,7 +400,7 @@ class Rows:
         return longest if longest is not None and lengths[longest] >= _PROSE else None
 
     def _tell_missing(self, fields: Iterable[str], names: Iterable[str]) -> None:
-        """Record in the notes which unused column has a name like that of a field without a column."""
+        """Note the unused column whose name resembles a field that has no column."""
         for field in fields:
             near = _propose(field, names)
             if near is not None:
@@ -458,7 +458,7 @@ def _convert_cell(field: str, column: str, value: Any) -> Any:
 
 
 def _propose(field: str, names: Iterable[str]) -> str | None:
-    """Return the column with a name like those of a field, or None."""
+    """Return the column whose name resembles a name of the field, or None."""
     words = (*_NAMES.get(field, ()), *(_TEXTS if field == "text" else ()))
     for name in sorted(names):
         # people shorten names of columns: usr, conv, msg
@@ -469,18 +469,18 @@ def _propose(field: str, names: Iterable[str]) -> str | None:
 
 
 def _abbreviates(short: str, word: str) -> bool:
-    """Return whether a name begins like a word and has letters of the word in order."""
+    """Return whether a name has a word's first letter and only letters of the word, in order."""
     letters = iter(word)
     return short[0] == word[0] and all(letter in letters for letter in short)
 
 
 def _is_kind(value: object) -> bool:
-    """Return whether a value is a kind of memory, with hyphens or underscores."""
+    """Return whether a value names a kind of memory, with hyphens or underscores."""
     return isinstance(value, str) and normalise_word(value, KINDS) in KINDS
 
 
 def _time_form(value: object) -> str:
-    """Return the name of a value's time format; "" if it is not a time."""
+    """Return the name of a value's time format, or "" for a value that is not a time."""
     try:
         return parse_instant(value)[1]
     except InputError:
@@ -488,7 +488,7 @@ def _time_form(value: object) -> str:
 
 
 def _have_type(values: Iterable[object], *kinds: type) -> bool:
-    """Return whether all values have one of these types."""
+    """Return whether all values have one of the given types."""
     return all(isinstance(value, kinds) for value in values)
 
 

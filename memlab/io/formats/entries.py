@@ -61,7 +61,7 @@ def parse_json_lines(read: Lines) -> Entries:
 
 
 def parse_document(path: Path, notes: Notes) -> tuple[int, Entries]:
-    """Read a JSON document; return its size in bytes and its entries.
+    """Read a JSON document, and return its size in bytes and its entries.
 
     Entries of a list are decoded one at a time, so that a large file is never held as objects. Raises DatasetError with
     line and column of the first error.
@@ -118,7 +118,7 @@ def _read_object(document: dict[str, Any], notes: Notes) -> Entries:
 
 
 def find_conversation(entry: Mapping[str, Any], notes: Notes) -> list[Mapping[str, Any]] | None:
-    """Return the messages of a conversation object in order; None for other objects."""
+    """Return the messages of a conversation object in order, or None for another object."""
     tree = entry.get("mapping")
     if isinstance(tree, Mapping):
         return _read_branch(entry, tree, notes)
@@ -219,7 +219,7 @@ def convert_entries(
     format: str | None = None,
     enough: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Convert entries to memory rows, each with its location.
+    """Convert entries to memory rows, each with the location of its entry.
 
     The first entries decide whether all are messages, conversations or records.
     """
@@ -288,7 +288,7 @@ def parse_sheet(read: Lines, head: str) -> Entries:
     current, quotes = [0], [0]
 
     def texts() -> Iterator[str]:
-        """Yield decoded lines, record the number of the current line, and count the quotes of the row."""
+        """Yield decoded lines; record the current line's number and count the quotes of its row."""
         for number, line in read:
             current[0] = number
             text = decode_line(line, read.notes) + "\n"
@@ -334,12 +334,12 @@ def _quote_repeated(names: list[str]) -> str:
 
 
 def is_pandas(x: object) -> bool:
-    """Return whether an object is a pandas frame, without importing pandas."""
+    """Return whether an object is a pandas frame; pandas itself is not imported."""
     return type(x).__module__.partition(".")[0] == "pandas" and hasattr(x, "columns")
 
 
 def read_frame(frame: pl.DataFrame | pl.LazyFrame) -> Entries:
-    """Yield the rows of a Polars frame with their numbers, 5,000 at a time."""
+    """Yield the rows of a Polars frame with their row numbers, in batches of 5,000."""
     lazy, start = frame.lazy(), 0
     while True:
         try:

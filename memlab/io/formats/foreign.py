@@ -49,7 +49,7 @@ _LANGGRAPH = {"created": ("created_at", "createdAt"), "changed": ("updated_at", 
 
 
 class _Row:
-    """An entry of another tool's export, and the memory columns made from it."""
+    """An entry of another tool's export, and the memory columns built from the entry."""
 
     def __init__(self, entry: Mapping[str, Any], left_out: Counter[str]) -> None:
         self.entry, self.left_out = dict(entry), left_out
@@ -62,11 +62,11 @@ class _Row:
         return next((value for value in values if value is not None), None)
 
     def put(self, column: str, *names: str) -> None:
-        """Set a column to the first non-null value of some fields, and remove the fields."""
+        """Set a column to the first non-null value of some fields, and remove these fields."""
         self.set(column, self.take(*names), names[0])
 
     def set(self, column: str, value: Any, field: str) -> None:
-        """Check a value and set a memory column to it, or extend a list column."""
+        """Check a value, then set a memory column to the value or extend a list column."""
         if value is None:
             return
         storage = MEMORY[column].storage
@@ -93,7 +93,7 @@ class _Row:
                 self.memory["kind"] = normalise_word(fields.pop(name), KINDS)
 
     def leave_out(self, fields: Mapping[str, Any], prefix: str = "") -> None:
-        """Count the fields that a memory cannot hold, by name."""
+        """Count the fields that have no place in a memory, by name."""
         self.left_out.update(
             f"{prefix}{name}" for name, value in fields.items() if value not in (None, {}, [])
         )

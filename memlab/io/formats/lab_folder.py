@@ -85,7 +85,7 @@ def export_policies(versions: VersionLog) -> dict[str, Any]:
 
 
 def _list_versions(versions: VersionLog, slot: str) -> tuple[Version, ...]:
-    """Return the versions of a slot; none if it only ever had its default."""
+    """Return the versions of a slot, or [] if only the default was ever installed."""
     history = versions.versions(slot)
     return () if SLOTS[slot].source and len(history) == 1 else history
 
@@ -125,7 +125,7 @@ def restore_pack(policies: Mapping[str, Any], source: str) -> Pack:
 
 
 def _read_parts(record: Any, location: str) -> tuple[tuple[str, ...], dict[str, float]]:
-    """Check the record of an installed policy; return its helpers and parameters."""
+    """Check the record of an installed policy, and return its helpers and parameters."""
     whole = (
         isinstance(record, dict)
         and isinstance(record.get("source"), str)
@@ -162,7 +162,7 @@ class Chronicle(Protocol):
         ...
 
     def events(self, after: int = 0, *, upto: int | None = None) -> Iterator[Event]:
-        """Yield the events with numbers above ``after``, up to ``upto``."""
+        """Yield the events with numbers above ``after``, up to and including ``upto``."""
         ...
 
 
@@ -202,7 +202,7 @@ def build_event_frame(journal: Chronicle) -> pl.DataFrame:
 
 
 def read_lab(folder: Path, state: State, *, now: int, key: KeySource | None = None) -> Bundle:
-    """Apply the events of the lab in ``folder`` to ``state``, and return its contents as a bundle.
+    """Apply the events of a lab in a folder to ``state``, and return the memories as a bundle.
 
     ``key`` opens an encrypted lab. Raises NotALab, NewerLab, DamagedLab or WrongKey.
     """

@@ -65,7 +65,7 @@ class Location:
         )
 
     def text(self, record: dict[str, Any], key: str, field: str, *, required: bool = True) -> str:
-        """Return the stripped text of ``key``; "" if it is optional and missing."""
+        """Return the stripped text of ``key``; "" if the key is optional and missing."""
         value = record.get(key)
         if value is None and not required:
             return ""
@@ -95,7 +95,7 @@ class Location:
     def time(
         self, value: object, field: str, example: str, pattern: re.Pattern[str] | None = None
     ) -> datetime:
-        """Return the UTC time that a text states, or raise DatasetError if it states none.
+        """Parse a UTC time in a text, or raise DatasetError if the text has no time.
 
         The text has the form of ``pattern``, whose groups name the parts (months in English), or is
         in ISO 8601.
@@ -137,7 +137,7 @@ def _build_time(parts: Mapping[str, str | None]) -> datetime:
 
 
 def load_json(path: Path, kind: str) -> object:
-    """Return the contents of a JSON file, or raise DatasetError if it cannot be read.
+    """Return the contents of a JSON file, or raise DatasetError for an unreadable file.
 
     ``kind`` names the expected contents in errors.
     """
@@ -157,7 +157,7 @@ def load_json(path: Path, kind: str) -> object:
 
 @contextmanager
 def open_text(path: Path, kind: str) -> Iterator[TextIO]:
-    """Open a text file to read line by line, or raise DatasetError if that fails."""
+    """Open a text file for reading line by line, or raise DatasetError if opening fails."""
     try:
         with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="") as file:
             yield file
@@ -168,7 +168,7 @@ def open_text(path: Path, kind: str) -> Iterator[TextIO]:
 
 
 def read_json_lines(path: Path, kind: str) -> Iterator[tuple[int, object]]:
-    """Yield number and value of each line of JSON Lines that is not blank."""
+    """Yield the number and the value of each non-blank line of a JSON Lines file."""
     with open_text(path, kind) as file:
         for number, line in enumerate(_read_lines(file, path, kind), 1):
             if line.strip():
@@ -176,7 +176,7 @@ def read_json_lines(path: Path, kind: str) -> Iterator[tuple[int, object]]:
 
 
 def _read_lines(file: TextIO, path: Path, kind: str) -> Iterator[str]:
-    """Yield the lines of a text file, or raise DatasetError for one that is too long."""
+    """Yield the lines of a text file, or raise DatasetError for a line that is too long."""
     number = 0
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
@@ -235,7 +235,7 @@ def digest(path: str | Path) -> str:
 
 @checked
 def check_digest(path: str | Path, expected: str) -> str:
-    """Compute the SHA-256 of a file or folder; raise DatasetError if it differs.
+    """Compute the SHA-256 of a file or folder; raise DatasetError on a mismatch.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def check_digest(path: str | Path, expected: str) -> str:
 
 
 def parse_json(text: str, path: Path, kind: str, *, line: int | None = None) -> object:
-    """Return a JSON value; DatasetError with line and column of a fault.
+    """Parse a JSON value; raise DatasetError with line and column if the text is invalid.
 
     For JSON Lines, ``line`` is the number of the line in the file, for error messages.
     """
@@ -288,7 +288,7 @@ def parse_json(text: str, path: Path, kind: str, *, line: int | None = None) -> 
 
 
 def describe_json(value: object) -> str:
-    """Return a JSON value in a few words, for an error."""
+    """Describe a JSON value in a few words, for an error message."""
     match value:
         case None:
             return "nothing"
@@ -351,7 +351,7 @@ class Turn:
 
     @property
     def content(self) -> str:
-        """The text to remember, with the caption of a picture.
+        """The text to remember, including the caption of a picture.
 
         >>> from datetime import UTC
         >>> Turn("D1:1", "Ida", "Look!", "s1", datetime(2026, 1, 1, tzinfo=UTC), "a dog in the snow").content
@@ -385,7 +385,7 @@ class Conversation:
 
     @property
     def speakers(self) -> tuple[str, ...]:
-        """The names of the speakers, by first appearance."""
+        """The names of the speakers, in order of first appearance."""
         return tuple(dict.fromkeys(turn.speaker for turn in self.turns))
 
     @property
@@ -400,7 +400,7 @@ class Conversation:
 
     @checked
     def rows(self, *, project: str | None = None) -> list[dict[str, object]]:
-        """Return a row for ``lab.remember`` for each turn that has words.
+        """Return a row for ``lab.remember`` for each turn that contains text.
 
         Session names include the conversation's name, so that two conversations in one lab share none.
 
@@ -450,7 +450,7 @@ class Remembers(Protocol[Remembered]):
 def conversation(
     lab: Remembers[Remembered], conversation: Conversation, *, project: str | None = None
 ) -> Remembered:
-    """Remember every turn of a conversation in one transaction.
+    """Remember all turns of a conversation in one transaction.
 
     Consecutive turns of a session are linked by edges ``next``.
 
@@ -527,7 +527,7 @@ class Question:
 
     @property
     def answerable(self) -> bool:
-        """Whether the conversation contains an answer.
+        """Whether the conversation contains an answer to the question.
 
         Questions of LoCoMo's category 5 and questions of abstention have no answer.
 
@@ -700,6 +700,6 @@ def _read_wanted(row: dict[str, Any], location: Location) -> Iterator[str]:
 
 
 def _read_time(row: dict[str, Any], location: Location) -> datetime | None:
-    """Return the time of the query in a row, or None."""
+    """Return the time of the query in a row, or None without a time."""
     text = location.text(row, "at", "", required=False)
     return location.time(text, "at", "2026-03-01T09:00") if text else None

@@ -1,4 +1,4 @@
-"""Reading of files within limits, and notes on what was guessed or skipped."""
+"""Reading of files within limits, and notes on guesses and skipped lines."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Notes:
     proposed: dict[str, str] = field(default_factory=dict)
 
     def skip(self, location: int, why: str, detail: str = "") -> None:
-        """Record that a row is skipped; in strict mode raise DatasetError."""
+        """Record that a row is skipped; raise DatasetError in strict mode."""
         reason = f"{why}: {detail}" if detail else why
         if self.strict:
             raise DatasetError(f"{self.source}, {self.unit} {location}: {reason}.")
@@ -130,7 +130,7 @@ def read_start(path: Path) -> str:
 
 
 def read_document(path: Path) -> bytes:
-    """Read a UTF-8 file; DatasetError if it is too large or cannot be decoded."""
+    """Read a UTF-8 file; raise DatasetError if the file is too large or not UTF-8."""
     size = path.stat().st_size
     if size > MAX_DOCUMENT_BYTES:
         raise DatasetError(
@@ -165,7 +165,7 @@ def check_table(path: Path) -> None:
 
 
 def decode_line(line: bytes, notes: Notes) -> str:
-    """Decode a line as UTF-8, or as Windows-1252 if it is not UTF-8.
+    """Decode a line as UTF-8, or as Windows-1252 if the line is not valid UTF-8.
 
     A line that is not UTF-8 is read as Windows-1252, which older programs wrote, and counted, because this is a guess.
     """
@@ -196,7 +196,7 @@ class Lines:
         self.size = path.stat().st_size
 
     def count_done(self) -> int:
-        """Return the number of bytes read so far."""
+        """Return how many bytes of the file are read so far."""
         return self.done
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
@@ -222,7 +222,7 @@ class Lines:
             yield number, line.rstrip(b"\r\n")
 
     def _decode_wide(self, encoding: str) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines of a file in UTF-16 or UTF-32 as UTF-8."""
+        """Yield the lines of a UTF-16 or UTF-32 file, encoded as UTF-8."""
         self.notes.guessed["encoding"] = encoding.upper()
         number = 0
         with self.path.open(encoding=encoding, errors="replace", newline="\n") as file:
@@ -252,7 +252,7 @@ _MOST_LINE = 256 << 20
 
 
 def read_text(path: Path, *, max_bytes: int = MAX_EXPORT_BYTES) -> str:
-    """Return a whole file as text, or raise DatasetError if too large or not UTF-8."""
+    """Return a file as text, or raise DatasetError if the file is too large or not UTF-8."""
     data = _read_file(path, max_bytes)
     try:
         return data.decode()
@@ -264,7 +264,7 @@ def read_text(path: Path, *, max_bytes: int = MAX_EXPORT_BYTES) -> str:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file that are not blank, with their numbers from 1."""
+    """Yield the non-blank lines of a file with their line numbers, from 1."""
     _check_size(path, MAX_EXPORT_BYTES)
     try:
         with open_regular(path) as file:
@@ -284,7 +284,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def decode_json(data: bytes, source: str, line: int, type: Any = Any) -> Any:
-    """Decode a JSON text that begins at ``line``; DatasetError if it is invalid.
+    """Decode a JSON text that begins at ``line``; raise DatasetError if the text is invalid.
 
     Raises DatasetError with line and column of the first error. ``type`` is a type of msgspec.
     """
@@ -320,7 +320,7 @@ def check_values(commas: int, source: str) -> None:
 
 
 def _read_file(path: Path, max_bytes: int) -> bytes:
-    """Return the bytes of a file; DatasetError if it is too large or unreadable."""
+    """Return the bytes of a file; raise DatasetError if the file is too large or unreadable."""
     _check_size(path, max_bytes)
     try:
         with open_regular(path) as file:

@@ -146,7 +146,7 @@ _BETWEEN = re.compile(r"[;,\s]+")
 
 
 def parse_ref(id: str) -> str | None:
-    """Normalise a turn id (``D:11:026`` becomes ``D11:26``), or None if invalid."""
+    """Normalise a turn id: ``D:11:026`` becomes ``D11:26``. Return None for an invalid id."""
     match = _ID.match(id)
     return f"D{match[1]}:{match[2]}" if match else None
 
@@ -154,7 +154,7 @@ def parse_ref(id: str) -> str | None:
 def _build_question(
     item: dict[str, Any], refs: Collection[str], field: str, location: Location
 ) -> Question:
-    """Build a question; evidence that names no turn is in ``dropped``."""
+    """Build a question, with evidence that matches no turn in ``dropped``."""
     category = item.get("category")
     if isinstance(category, bool) or not isinstance(category, int) or not 1 <= category <= 5:
         raise location.error(f"{field}.category", f"expected 1, 2, 3, 4 or 5, found {category!r}.")
@@ -171,7 +171,7 @@ def _build_question(
 def _split_evidence(
     value: object, refs: Collection[str], field: str, location: Location
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split evidence into refs of existing turns and ids that no turn has."""
+    """Split evidence into refs of existing turns, and ids that match no turn."""
     entries = [] if value is None else [value] if isinstance(value, str) else value
     entries = location.items(entries, f"{field}.evidence", "turn ids")
     evidence: dict[str, None] = {}
@@ -218,7 +218,7 @@ def correct_evidence(
     ],
     path: str | Path,
 ) -> tuple[LabelledConversation, ...]:
-    """Replace the evidence of questions by that of a file of corrections.
+    """Replace the evidence of questions by the evidence in a file of corrections.
 
     The file is a list of objects with ``sample_id``, ``qa`` (the question's index, from 0), ``question`` and ``correct``
     (ids of turns). Corrections of other conversations are ignored.
@@ -266,7 +266,7 @@ def correct_evidence(
         applied += 1
     if not applied:
         raise DatasetError(
-            f"{path} corrects no question of {', '.join(index_by_name) or 'no conversation'}."
+            f"{path} has no correction for a question of {', '.join(index_by_name) or 'no conversation'}."
         )
     return tuple(
         replace(labelled, questions=tuple(corrected))
@@ -319,7 +319,7 @@ _MAX_DOWNLOAD = 64 * 2**20
 def download_locomo(
     target: str | Path, *, url: str = LOCOMO_URL, sha256: str = LOCOMO_SHA256, timeout: float = 60
 ) -> Path:
-    """Download the LoCoMo file unless it exists, and check its digest.
+    """Download the LoCoMo file if it does not exist, and check its digest.
 
     The authors license the data under CC BY-NC 4.0. A failed download leaves nothing at ``target``.
 
@@ -385,7 +385,7 @@ def download_locomo(
 
 
 def _write_atomically(target: Path, body: bytes) -> None:
-    """Write a file atomically: it appears complete or not at all."""
+    """Write a file atomically, so that the file appears complete or not at all."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
     part = Path(name)
     try:

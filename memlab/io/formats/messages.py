@@ -93,12 +93,12 @@ class Piece(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The text of the part; for a call, the name of the tool with the arguments."""
+        """The text of the part; for a tool call, the tool's name and arguments."""
         return f"{self.name or 'tool'}({self.text})" if self.kind == "call" else self.text
 
 
 def parse_role(value: object) -> str | None:
-    """Map a role name of a chat protocol to a memlab role, or None.
+    """Map a role name of a chat protocol to a role of memlab; return None if unknown.
 
     >>> parse_role("human"), parse_role("HumanMessage"), parse_role("Ida")
     ('user', 'user', None)
@@ -112,7 +112,7 @@ def parse_role(value: object) -> str | None:
 
 
 def to_mapping(message: object) -> Mapping[str, Any] | None:
-    """Convert a message object of a client library to a mapping, or None if unknown.
+    """Convert a client library's message object to a mapping, or None if the type is unknown.
 
     A known object has a method ``model_dump``, or the attribute ``content`` with ``type`` or
     ``role``.
@@ -132,7 +132,7 @@ def to_mapping(message: object) -> Mapping[str, Any] | None:
 
 
 def unwrap_message(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the message inside an envelope, or the entry itself if it has no envelope.
+    """Return the message inside an envelope, or the entry itself without an envelope.
 
     Known envelopes are items of OpenAI's Responses API, the two forms of LangChain, a line of a transcript, and an author
     with a role.
@@ -172,7 +172,7 @@ def unwrap_message(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_message(entry: Mapping[str, Any]) -> bool:
-    """Return whether an entry has a role and content."""
+    """Return whether an entry has both a role and content."""
     if parse_role(entry.get("role")) is None and not any(
         parse_role(entry.get(name)) for name in ROLES
     ):
@@ -181,7 +181,7 @@ def is_message(entry: Mapping[str, Any]) -> bool:
 
 
 def split_message(message: Mapping[str, Any], content: object, notes: Notes) -> Iterator[Piece]:
-    """Yield the parts of a message's content, then its other tool calls."""
+    """Yield the parts of a message's content, then the tool calls outside the content."""
     yield from _split_content(content, notes, 0)
     if _CALLING.isdisjoint(message):
         return
@@ -198,7 +198,7 @@ def split_message(message: Mapping[str, Any], content: object, notes: Notes) -> 
 
 
 def _split_content(content: object, notes: Notes, depth: int) -> Iterator[Piece]:
-    """Yield the parts of a content, which may be nested."""
+    """Yield the parts of a message's content, whose parts may be nested."""
     if isinstance(content, str):
         yield Piece("said", content)
     elif depth > _DEEPEST:
@@ -305,7 +305,7 @@ class Message:
 
 
 def parse_messages(messages: Any, role: str | None = None) -> list[Message]:
-    """Convert a text, a message of a protocol, or several of them, to messages.
+    """Convert texts and messages of chat protocols to messages of memlab.
 
     ``role`` is the role of messages that have none. Raises InputError with the number of a message that cannot be read or
     has no role, UnknownName for an unknown role.
@@ -330,7 +330,7 @@ def parse_messages(messages: Any, role: str | None = None) -> list[Message]:
 
 
 def _parse_message(item: object, index: int, role: str | None, notes: Notes) -> list[Message]:
-    """Convert one item passed by the caller to messages."""
+    """Convert an item that the caller passed to messages."""
     if isinstance(item, str):
         item = {"content": item}
     entry = item if isinstance(item, Mapping) else Called(to_mapping, "messages")(item)
@@ -381,7 +381,7 @@ def _parse_message(item: object, index: int, role: str | None, notes: Notes) -> 
 
 
 def _find_role(entry: Mapping[str, Any], index: int, default: str | None) -> str:
-    """Return the role that a message names, or the default role."""
+    """Return the role that a message states, or the default role."""
     if "role" in entry:
         if (word := parse_role(entry["role"])) is None:
             raise UnknownName(f"role of message {index}", describe_value(entry["role"]), WORDS)
@@ -397,7 +397,7 @@ def _find_role(entry: Mapping[str, Any], index: int, default: str | None) -> str
 
 
 def _check_content(entry: Mapping[str, Any], index: int) -> object:
-    """Return the content of a message; InputError if it is not a text or parts."""
+    """Return a message's content, or raise InputError if it is neither text nor a list of parts."""
     content = next(
         (entry[name] for name in ("content", "text", "parts") if entry.get(name) is not None), None
     )
@@ -415,5 +415,5 @@ def _check_content(entry: Mapping[str, Any], index: int) -> object:
 
 
 def _empty_if_blank(text: str) -> str:
-    """Return a text, or "" if it contains only white space."""
+    """Return a text, or "" if the text contains only white space."""
     return text if text.strip() else ""

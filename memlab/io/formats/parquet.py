@@ -44,7 +44,7 @@ _STAMP = pl.Datetime("us", "UTC")
 
 
 def write_parquet_folder(bundle: Bundle, folder: Path) -> None:
-    """Write a bundle to a folder: a Parquet file for each table, and a manifest."""
+    """Write a bundle to a folder: one Parquet file per table, and a manifest."""
     about = _encode_manifest(bundle)
     for kind, frame in _build_frames(bundle).items():
         frame.write_parquet(folder / f"{_TABLES[kind]}.parquet", metadata={_KEY: about})
@@ -88,7 +88,7 @@ def _encode_manifest(bundle: Bundle) -> str:
 
 
 def is_parquet_export(path: Path, start: str) -> bool:
-    """Return whether a file or folder is a lab's export, by metadata or manifest.
+    """Return whether a file or folder is a Parquet export, by its metadata or manifest.
 
     Raises DatasetError for a file that cannot be read as Parquet.
     """
@@ -104,7 +104,7 @@ def is_parquet_export(path: Path, start: str) -> bool:
 
 
 def read_parquet(path: Path) -> Bundle:
-    """Read a Parquet export, a single file or a folder.
+    """Read a Parquet export: a single file or a folder.
 
     Events are not read, because they are the history of the exporting lab.
     """
@@ -124,7 +124,7 @@ def read_parquet(path: Path) -> Bundle:
 
 
 def _read_table(path: Path) -> pl.DataFrame:
-    """Read a Parquet file, or raise DatasetError if it is too large."""
+    """Read a Parquet file, or raise DatasetError if the file is too large."""
     if path.stat().st_size > MAX_EXPORT_BYTES:
         raise DatasetError(
             f"{path.name} has {path.stat().st_size:,} bytes; the maximum is {MAX_EXPORT_BYTES:,}."
@@ -164,7 +164,7 @@ def _read_manifest(path: Path, source: str) -> list[Any]:
 def _build_records(
     about: list[Any], tables: Mapping[str, pl.DataFrame], source: str
 ) -> Iterator[Record]:
-    """Yield the records of a manifest and its tables."""
+    """Yield the records that a manifest and its tables describe."""
     for entry in about:
         for kind, fields in check_fields(entry, source, "metadata").items():
             yield Record(kind, dict(check_fields(fields, source, "metadata")), "metadata")
@@ -182,7 +182,7 @@ def _build_records(
 
 
 def _merge_ends(fields: dict[str, Any]) -> dict[str, Any]:
-    """Replace the id and name columns of each end of an edge by one value."""
+    """Merge the id and name columns of each end of an edge into one column."""
     for end in ("source", "target"):
         node = fields.pop(f"{end}_node", None)
         if node is not None:

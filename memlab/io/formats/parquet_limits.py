@@ -52,7 +52,7 @@ _ROW_GROUPS, _COLUMNS, _METADATA, _VALUES, _COMPRESSED, _OFFSETS = 4, 1, 3, 5, 7
 
 
 def scan_parquet(path: Path) -> pl.LazyFrame:
-    """Return a Parquet file as a lazy frame.
+    """Return a Parquet file as a lazy frame, or raise an error if the file is too large.
 
     Raises InputError unless it is a regular file, and DatasetError if it is damaged or decodes to too much.
     """
@@ -88,12 +88,12 @@ def scan_parquet(path: Path) -> pl.LazyFrame:
 
 
 def _first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its type."""
+    """Return the first line of an error's message, or the error's type without a message."""
     return str(error).partition("\n")[0] or type(error).__name__
 
 
 def _measure(values: pl.Expr, dtype: Any, depth: int = 0) -> Iterator[pl.Expr]:
-    """Yield the decoded bytes of each column of texts or binary values."""
+    """Yield the decoded size in bytes of each column of texts or binary values."""
     if depth > _MAX_DEPTH:
         raise DatasetError(f"A column has more than {_MAX_DEPTH} levels of lists. Flatten it.")
     if isinstance(dtype, pl.List | pl.Array):
@@ -108,7 +108,7 @@ def _measure(values: pl.Expr, dtype: Any, depth: int = 0) -> Iterator[pl.Expr]:
 
 
 def _count_values(file: BinaryIO, size: int) -> int:
-    """Return the number of values in all columns, from the footer of a Parquet file."""
+    """Return the number of values in a Parquet file's columns, according to its footer."""
     file.seek(max(0, size - 8))
     length = int.from_bytes(file.read(4), "little")
     if file.read(4) != b"PAR1" or length > size - 8:
@@ -142,7 +142,7 @@ _BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _BINARY, _LISTS, _STRUCT = (
 
 
 def _read_value(data: BinaryIO, kind: int) -> Any:
-    """Read a value of a type of the compact protocol; IndexError at the end of the data."""
+    """Read a value of the Thrift compact protocol; raise IndexError at the end of the data."""
     if kind in _INTEGERS:
         number = _read_varint(data)
         return number >> 1 ^ -(number & 1)
@@ -164,7 +164,7 @@ def _read_value(data: BinaryIO, kind: int) -> Any:
 
 
 def _read_varint(data: BinaryIO) -> int:
-    """Read an integer of 7 bits for each byte, the lowest first; IndexError beyond 64 bits."""
+    """Read a variable-length integer; raise IndexError beyond 64 bits."""
     number = shift = 0
     while (byte := data.read(1)[0]) > 127:
         number |= (byte & 127) << shift

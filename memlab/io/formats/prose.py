@@ -51,7 +51,7 @@ _LOG_SHARE = 0.15
 
 
 def find_speakers(start: str) -> frozenset[str]:
-    """Find the speakers in the beginning of a conversation log.
+    """Find the speakers at the beginning of a conversation log.
 
     Speakers are words for roles, and names that begin several lines in the form of a speaker.
     """
@@ -75,7 +75,7 @@ def find_speakers(start: str) -> frozenset[str]:
 
 
 def is_log(start: str) -> bool:
-    """Return whether a text is a conversation: turns begin soon, and often or by a role."""
+    """Return whether a text is a conversation, judged by its speakers and number of turns."""
     speakers = find_speakers(start)
     lines = [line for line in start.splitlines() if line.strip()]
     turns = [n for n, line in enumerate(lines) if _start_turn(n, line, speakers) is not None]
@@ -86,7 +86,7 @@ def is_log(start: str) -> bool:
 
 
 def has_markup(start: str) -> bool:
-    """Return whether a text has headings or list items as in Markdown."""
+    """Return whether a text has Markdown headings or list items."""
     return any(_TITLE.match(line) or _ITEM.match(line) for line in start.splitlines())
 
 
@@ -101,7 +101,7 @@ class _Turn:
     size: int = 0
 
     def add(self, line: str) -> None:
-        """Append a line, or only count its size beyond the maximum length."""
+        """Append a line; beyond the maximum length, only count the line's size."""
         self.size += len(line) + 1
         if self.size <= _LONGEST:
             self.lines.append(line)
@@ -137,7 +137,7 @@ def parse_log(
 
 
 def _read_turns(read: Lines, speakers: frozenset[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the turns of a log without their session and project."""
+    """Yield the turns of a log, without adding their session and project."""
     notes = read.notes
     turn: _Turn | None = None
     fenced = False
@@ -157,7 +157,7 @@ def _read_turns(read: Lines, speakers: frozenset[str]) -> Iterator[tuple[int, di
 
 
 def _start_turn(number: int, line: str, speakers: frozenset[str]) -> _Turn | None:
-    """Return the turn that a line begins, or None."""
+    """Return the turn that begins on a line, or None if no turn begins there."""
     match = _HEADING.match(line) or _BOLD.match(line) or _PLAIN.match(line)
     if match is None or (match["name"] not in speakers and parse_role(match["name"]) is None):
         return None
@@ -169,7 +169,7 @@ def _start_turn(number: int, line: str, speakers: frozenset[str]) -> _Turn | Non
 
 
 def _finish_turn(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the row of a finished turn; skip an empty or too long turn."""
+    """Yield the row of a finished turn; skip a turn that is empty or too long."""
     if turn is None:
         return
     text = "\n".join(turn.lines).strip()
@@ -200,7 +200,7 @@ def _finish_turn(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[s
 def parse_notes(
     read: Lines, *, session: str | None, project: str | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield each paragraph and list item as a memory, with the file's name and its headings as title.
+    """Yield each paragraph and list item as a memory, titled by file name and headings.
 
     Front matter of ``name: value`` lines between ``---`` gives a title, tags and a time to all memories of the file. The
     time of a memory is the date in its nearest heading, in the front matter, in the file's name, or the file's own.
@@ -262,7 +262,7 @@ def parse_notes(
 
 
 def _find_date(name: str) -> int | None:
-    """Return the date in a file name or heading in microseconds since 1970, or None."""
+    """Return the date in a file name or heading as microseconds since 1970, or None."""
     match = _DATE.search(name)
     try:
         return None if match is None else parse_instant(f"{match[1]}-{match[3]}-{match[4]}")[0]
@@ -310,7 +310,7 @@ def _read_field(line: str, number: int, common: dict[str, Any], notes: Notes) ->
 def _finish_paragraph(
     paragraph: _Turn, common: Mapping[str, Any], titles: list[tuple[int, str]], notes: Notes
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the row of a finished paragraph; skip an empty or too long paragraph."""
+    """Yield the row of a finished paragraph; skip a paragraph that is empty or too long."""
     text = "\n".join(paragraph.lines).strip()
     if paragraph.size > _LONGEST:
         notes.skip(

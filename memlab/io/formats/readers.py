@@ -197,11 +197,11 @@ class Reader:
 
     @property
     def _keeps_ids(self) -> bool:
-        """Whether the format keeps ids, times, counts and edges of memories."""
+        """Whether the format preserves ids, times, counts and edges of memories."""
         return self._bundle is not None
 
     def _recognises(self, path: Path, start: str) -> bool:
-        """Return whether a file that begins with ``start`` has this format."""
+        """Return whether a file has this format, judged by its beginning ``start``."""
         suffix = path.suffix.lower()
         if not self.owner:
             return self.matches is not None and self.matches(path, start)
@@ -211,7 +211,7 @@ class Reader:
 
 
 def find_fault(reader: Reader) -> str | None:
-    """Return why the reader of an extension is refused, or None if it is valid."""
+    """Return why an extension's reader is refused, or None if the reader is valid."""
     if reader.read is None:
         return f"The reader {reader.name} has no function. Give read=, a function from a path to messages."
     refused = [
@@ -221,7 +221,7 @@ def find_fault(reader: Reader) -> str | None:
 
 
 def read_entries(reader: Reader, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield each message that an extension's reader returns, with its number.
+    """Yield each message of an extension's reader with the message's number.
 
     Raises ExtensionError if the reader fails, DatasetError if it returns something else.
     """
@@ -310,7 +310,7 @@ def _read_chat(
     """Return the reader of a format whose parser yields complete rows."""
 
     def read(file: File, options: Options) -> Source:
-        """Read the messages of a file, in the caller's session and project if there are any."""
+        """Read the messages of a file; a session and project of the caller take precedence."""
         file.notes.guessed["reader"] = name
         chosen = {"session": options.session, "project": options.project}
         common = {field: value for field, value in chosen.items() if value is not None}
@@ -362,7 +362,7 @@ def _read_log(file: File, options: Options) -> Source:
 
 
 def _read_entries(file: File, options: Options) -> Source:
-    """Read JSON, JSON Lines or a table as messages, conversations or records.
+    """Read JSON, JSON Lines or a table as rows, from messages, conversations or records.
 
     The first entries decide between messages, conversations and records.
     """
@@ -386,7 +386,7 @@ def _read_entries(file: File, options: Options) -> Source:
 
 
 def _is_locomo(path: Path, start: str) -> bool:
-    """Return whether a file is in LoCoMo format, judged by its beginning."""
+    """Return whether the beginning of a file has the format of LoCoMo."""
     return _first_character(start) == "[" and '"session_1' in start and '"speaker_a"' in start
 
 
@@ -401,7 +401,7 @@ def is_beam(folder: Path, start: str) -> bool:
 
 
 def _is_notes(path: Path, start: str) -> bool:
-    """Return whether a file is Markdown, or text with headings or list items, and no conversation."""
+    """Return whether a file is Markdown, or text with headings or lists, but no conversation."""
     suffix = path.suffix.lower()
     if suffix == ".txt" and (find_speakers(start) or not has_markup(start)):
         return False
@@ -417,7 +417,7 @@ def _is_entries(path: Path, start: str) -> bool:
 
 
 def _has_suffix(*suffixes: str) -> Callable[[Path, str], bool]:
-    """Return a predicate that is true for files with one of these suffixes."""
+    """Return a predicate that tests whether a file has one of these suffixes."""
     return lambda path, start: path.suffix.lower() in suffixes
 
 
@@ -427,7 +427,7 @@ def _first_character(start: str) -> str:
 
 
 def _is_json_lines(start: str) -> bool:
-    """Return whether the first two lines of a text are JSON objects."""
+    """Return whether the first two lines of a text are both JSON objects."""
     first, _, rest = start.strip().partition("\n")
     if not first.startswith("{") or not rest.lstrip().startswith("{"):
         return False
@@ -593,14 +593,14 @@ EXPORTS = tuple(reader.name for reader in READERS.values() if reader._write is n
 
 
 def list_row_formats() -> tuple[str, ...]:
-    """Return the names of all formats that are read as rows."""
+    """Return the names of all formats whose readers yield rows."""
     return tuple(reader.name for reader in READERS.values() if not reader._keeps_ids)
 
 
 def find_reader(
     path: Path, format: str | None = None, *, start: str | None = None
 ) -> Reader | None:
-    """Return the reader of the file or folder at ``path``; None if no format matches.
+    """Return the reader of a file or folder, or None for an unknown format.
 
     ``format`` names a reader directly. If ``start``, the beginning of the file, is given, only
     formats that contain rows are considered.
@@ -622,13 +622,13 @@ def find_reader(
 
 
 def read_start_of_path(path: Path) -> str:
-    """Return the beginning of a file as text; empty for folders, archives and Parquet."""
+    """Return the beginning of a file as text, or "" for folders, archives and Parquet files."""
     is_binary = path.is_dir() or path.suffix.lower() in (".parquet", ".eval") or is_archive(path)
     return "" if is_binary else read_start(path)
 
 
 def list_suffixes() -> tuple[str, ...]:
-    """Return the suffixes of readable files, including those of extensions."""
+    """Return the suffixes of readable files, including suffixes that extensions declare."""
     own = [suffix for reader in READERS.values() if reader.owner for suffix in reader.suffixes]
     return (*OWN_SUFFIXES, *own)
 

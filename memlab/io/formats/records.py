@@ -83,7 +83,7 @@ def format_time(micros: int) -> str:
 
 
 def parse_time(value: object) -> int:
-    """Parse an instant from a text or an integer; InputError if it is invalid."""
+    """Parse an instant from a text or an integer; raise InputError for an invalid value."""
     if isinstance(value, str) and _MICROS.fullmatch(value):
         value = int(value[:-2])
     micros = to_micros(value)  # type: ignore[arg-type]
@@ -100,7 +100,7 @@ _TIMES = tuple(name for name, column in MEMORY.items() if column.storage == "tim
 
 
 def export_memories(memories: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield the non-empty fields of each memory, with times as ISO 8601 texts."""
+    """Yield each memory as a dict of its non-empty fields, with times as ISO 8601 texts."""
     for row in memories.iter_rows(named=True):
         fields = {name: value for name, value in row.items() if value is not None}
         for name in _TIMES:
@@ -152,7 +152,7 @@ def export_records(bundle: Bundle) -> Iterator[Record]:
 
 
 def _dump_fields(dumped: Any) -> dict[str, Any]:
-    """Encode a register's state as JSON if lossless, otherwise as msgpack."""
+    """Encode a register's state as JSON if possible without loss, otherwise as msgpack."""
     packed = msgspec.msgpack.encode(dumped)
     plain = msgspec.msgpack.decode(packed, strict=False)
     if isinstance(plain, dict | list) and plain == _round_trip_json(plain):
@@ -161,7 +161,7 @@ def _dump_fields(dumped: Any) -> dict[str, Any]:
 
 
 def _round_trip_json(value: Any) -> Any:
-    """Encode and decode a value as JSON; return None if it cannot be encoded."""
+    """Encode a value as JSON and decode the text again; return None if encoding fails."""
     try:
         return msgspec.json.decode(msgspec.json.encode(value))
     except (TypeError, msgspec.MsgspecError):
@@ -183,7 +183,7 @@ class Wrong(InputError):
         self.field = field
 
     def at(self, source: str, location: str) -> DatasetError:
-        """Build a DatasetError with the source and the location of the value."""
+        """Build a DatasetError that states the source and the location of a value."""
         where = f", {location}" if location else ""
         return DatasetError(
             f"{source}{where}{f', field {self.field}' if self.field else ''}: {self}"
@@ -191,13 +191,13 @@ class Wrong(InputError):
 
 
 def _expect(fits: bool, expected: str, value: object, field: str) -> None:
-    """Raise Wrong with the expected and the actual value unless ``fits``."""
+    """Raise Wrong with the expected and the actual value unless ``fits`` is true."""
     if not fits:
         raise Wrong(f"{expected}, not {value!r:.60}.", field)
 
 
 def check_column_value(name: str, value: Any) -> Any:
-    """Convert a value to the type of a memory column; raise Wrong if it is invalid."""
+    """Convert a value to the type of a memory column; raise Wrong for an invalid value."""
     # an export also has the columns id and uses, which the schema does not declare
     if value is None:
         return [] if name in _LISTS else None
@@ -229,7 +229,7 @@ def check_column_value(name: str, value: Any) -> Any:
 
 
 def _check_integer(field: str, value: Any) -> int:
-    """Check an integer of 64 bits and return it; raise Wrong for other values."""
+    """Return a 64-bit integer; raise Wrong for any other value."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
     whole = isinstance(value, int) and not isinstance(value, bool)
@@ -266,7 +266,7 @@ class _Records:
         self.policies: dict[str, Any] | None = None
 
     def add(self, record: Record) -> None:
-        """Add a record; raise Wrong if it is invalid."""
+        """Add a record to the bundle; raise Wrong if the record is invalid."""
         if self.header is None:
             if record.kind != "memlab":
                 raise Wrong("An export must begin with its header, which names the schema.")
@@ -346,7 +346,7 @@ class _Records:
         self.edge_locations.append(location)
 
     def _check_end(self, end: str, value: Any) -> tuple[int | None, str | None]:
-        """Parse the source or target of an edge: a memory id or another node's name."""
+        """Parse one end of an edge: a memory id, or the name of another node."""
         if not isinstance(value, str):
             return _check_integer(end, value), None
         kind, name = split_node_name(value)
@@ -357,7 +357,7 @@ class _Records:
         return None, value
 
     def _add_register(self, fields: dict[str, Any], location: str) -> None:
-        """Add a record of a register's state; raise Wrong if it cannot be decoded."""
+        """Add a record of a register's state; raise Wrong if the state cannot be decoded."""
         name = fields.get("name")
         if not isinstance(name, str):
             raise Wrong(
@@ -377,15 +377,15 @@ class _Records:
             ) from None
 
     def _skip_query(self, fields: dict[str, Any], location: str) -> None:
-        """Skip a logged query: an export has it for the person who asked it, not for an import."""
+        """Skip a logged query, because a lab does not import logged queries."""
 
     def _add_policies(self, fields: dict[str, Any], location: str) -> None:
-        """Store the fields of the record of policies."""
+        """Store the policies of an export."""
         self.policies = fields
 
 
 def build_bundle_from_records(records: Iterable[Record], source: str) -> Bundle:
-    """Check records and build a bundle, or raise DatasetError if one is invalid."""
+    """Build a bundle from records; raise DatasetError for an invalid record."""
     # the counts, and the ends of edges, are checked last, because an edge may precede its memories
     rows = _Records()
     for number, record in enumerate(records):
@@ -431,13 +431,13 @@ def build_bundle_from_records(records: Iterable[Record], source: str) -> Bundle:
 
 
 def _check_header(fields: dict[str, Any]) -> None:
-    """Raise Wrong if the header or its schema is not readable."""
+    """Raise Wrong if the header or its schema version is not readable."""
     schema, lab = fields.get("schema"), fields.get("lab")
     if isinstance(schema, bool) or not isinstance(schema, int | float) or schema < 1:
         raise Wrong(f"schema must be a version number of at least 1, not {schema!r:.60}.", "schema")
     if schema > SCHEMA:
         raise Wrong(
-            f"A later memlab wrote the file (schema {schema:g}; this one reads {SCHEMA}). Update memlab.",
+            f"A newer memlab wrote the file (schema {schema:g}; this one reads {SCHEMA}). Update memlab.",
             "schema",
         )
     valid = isinstance(lab, str) and 0 < len(lab) <= 200

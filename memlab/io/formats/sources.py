@@ -70,7 +70,7 @@ _MAX_UNKNOWN = 1_000
 
 
 def read_file(path: Path, options: Options, name: str | None = None) -> Source:
-    """Read a file as memory rows; ``name`` identifies the file in notes.
+    """Read a file as memory rows; notes call the file ``name``.
 
     Raises InputError if there is no such file, DatasetError if its format is unknown.
 
@@ -96,7 +96,7 @@ def read_file(path: Path, options: Options, name: str | None = None) -> Source:
 
 
 def read_folder(folder: Path, options: Options) -> Iterator[Source]:
-    """Yield each readable file of a folder or zip archive by name.
+    """Yield the source of each readable file in a folder or zip archive, by name.
 
     Some formats, such as BEAM, are folders that are one source. Links are not followed; hidden files and files of secrets
     are not read. The notes of a final source without rows count these files, side files of exports and
@@ -111,7 +111,7 @@ def read_folder(folder: Path, options: Options) -> Iterator[Source]:
 
 
 def _read_folder(folder: Path, options: Options, rest: Notes) -> Iterator[Source]:
-    """Yield the sources of a folder, then the notes on files that were not read."""
+    """Yield the sources in a folder, then notes on the files that were not read."""
     for reader in READERS.values():
         is_chosen = options.format in (None, reader.name) and reader._is_folder
         if is_chosen and reader._recognises(folder, "") and reader._rows is not None:
@@ -135,7 +135,7 @@ def _read_folder(folder: Path, options: Options, rest: Notes) -> Iterator[Source
 
 
 def _begin(source: Source) -> Source:
-    """Read the first row of a source, so that a file of another kind is refused before it is used."""
+    """Read the first row of a source in advance, so that a wrong format is refused early."""
     first = list(islice(source.rows, 1))
     return replace(source, rows=chain(first, source.rows))
 
@@ -145,7 +145,7 @@ _MESSAGES = re.compile(r"conversations(?:-\d+)?\.json|_chat\.txt|.*whatsapp.*\.t
 
 
 def _omit_side_files(paths: Iterable[Path], notes: Notes) -> list[Path]:
-    """Return paths without the files next to or below the messages of an export; count these."""
+    """Drop and count an export's side files, which are next to or below the messages."""
     paths = list(paths)
     messages = {
         path
@@ -163,7 +163,7 @@ def _omit_side_files(paths: Iterable[Path], notes: Notes) -> list[Path]:
 
 
 def list_files(folder: Path, notes: Notes) -> Iterator[Path]:
-    """Yield the regular files below a folder that have a known suffix, sorted."""
+    """Yield the regular files below a folder that have a known suffix, in sorted order."""
     suffixes, count = list_suffixes(), 0
     for parent, folders, files in os.walk(folder):
         count += len(files)
@@ -216,7 +216,7 @@ def read_object(x: Any, options: Options) -> Source:
 
 
 def _convert_items(items: Iterable[Any], notes: Notes) -> Entries:
-    """Yield the items of an iterable as numbered entries; skip invalid ones."""
+    """Yield the items of an iterable as numbered entries; skip invalid items."""
     unknown = 0
     for number, item in enumerate(iterate(items, "load"), 1):
         if isinstance(item, str):
@@ -286,7 +286,7 @@ def write_bundle(
 
 
 def sweep_drafts(path: Path) -> None:
-    """Remove temporary files next to ``path`` that killed processes left."""
+    """Remove the temporary files that killed processes left next to ``path``."""
     for draft in path.parent.glob(_draft_name(path, "*")) if path.parent.is_dir() else ():
         process = draft.name.split(".")[-2]
         if process.isdecimal() and not _is_running(int(process)):
@@ -314,7 +314,7 @@ def remove_export(path: Path) -> None:
 
 
 def _draft_name(path: Path, process: int | str) -> str:
-    """Return an export's temporary file name, or a glob pattern for ``"*"``."""
+    """Return the name of an export's temporary file; ``"*"`` gives a glob pattern for all."""
     name = path.name[:100]
     return f".{glob.escape(name) if process == '*' else name}.{process}.draft"
 
@@ -339,7 +339,7 @@ def _remove(path: Path) -> None:
 
 
 def read_bundle(path: Path, format: str) -> Bundle:
-    """Read and check an export, or raise DatasetError if it is invalid."""
+    """Read and check an export, or raise DatasetError for an invalid export."""
     read = READERS[format]._bundle if format in READERS else None
     if read is None or format == "lab":
         raise DatasetError(f"{path.name} is not an export in a readable format.")

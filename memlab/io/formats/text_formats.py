@@ -189,7 +189,7 @@ def _format_section(fields: Mapping[str, Any]) -> str:
 
 
 def format_heading(id: int, text: str | None) -> str:
-    """Return the heading of a memory: its id and the beginning of its text, escaped."""
+    """Return a memory's heading, built from the id and the escaped beginning of the text."""
     flat = " ".join((text or "").split())
     short = flat if len(flat) <= _SHOWN else flat[: _SHOWN - 1] + "…"
     escaped = _MARKS.sub(r"\\\1", html.escape(printable(short), quote=False))
@@ -202,7 +202,7 @@ def format_front_matter(fields: Mapping[str, Any]) -> str:
 
 
 def encode_json(value: Any) -> str:
-    """Encode a value as one line of JSON that cannot open an HTML tag.
+    """Encode a value as one line of JSON that is safe inside an HTML page.
 
     Characters that would begin a tag or break a line occur only in strings, where they are escaped.
     """
@@ -211,7 +211,7 @@ def encode_json(value: Any) -> str:
 
 
 def format_text_fence(text: str) -> str:
-    """Return a text in a fence; markup and control characters become references.
+    """Return a text in a code fence; escape markup and control characters as references.
 
     >>> print(format_text_fence("a <b>"))
     ```escaped memlab
@@ -227,21 +227,21 @@ def format_text_fence(text: str) -> str:
 
 
 def _unescape(body: str) -> str:
-    """Return a text with its character references replaced."""
+    """Return a text with its character references decoded."""
     return _REFERENCE.sub(
         lambda match: chr(int(match[1])) if int(match[1]) < 0xD800 else match[0], body
     )
 
 
 def format_fence(info: str, body: str) -> str:
-    """Enclose a text in a code fence longer than any run of backticks in it."""
+    """Enclose a text in a code fence longer than any run of backticks in the text."""
     longest = max((len(run) for run in _RUN.findall(body)), default=2)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{info} memlab\n{body}\n{fence}"
 
 
 def build_file_name(id: int, text: str | None) -> str:
-    """Return the file name of a memory: its id and the beginning of its text.
+    """Return a memory's file name, built from the id and the beginning of the text.
 
     All characters are valid on every system.
 
@@ -287,7 +287,7 @@ def read_markdown(path: Path) -> Bundle:
 
 
 def _read_markdown_records(path: Path) -> Iterator[Record]:
-    """Yield the memories and other records in the code blocks of a Markdown export."""
+    """Yield the memories and other records in the code fences of a Markdown export."""
     # a memory is complete when the next one begins, because its text comes after its fields
     pending: Record | None = None
     header = False
@@ -329,7 +329,7 @@ def _read_markdown_records(path: Path) -> Iterator[Record]:
 
 
 def _read_fences(path: Path) -> Iterator[tuple[str, str, int]]:
-    """Yield the kind, the content and the line number of each fence of an export."""
+    """Yield the kind, the content and the line number of each code fence in an export."""
     source = read_text(path)
     first, _, _ = source.partition("\n")
     if first.endswith("\r"):

@@ -79,7 +79,7 @@ _MOST_CHARACTERS = 1_000_000
 
 
 def is_whatsapp(path: Path, start: str) -> bool:
-    """Return whether one of the first lines of a text file begins like a WhatsApp message."""
+    """Return whether one of a text file's first lines has the form of a WhatsApp message."""
     return path.suffix.lower() == ".txt" and any(
         (match := _HEADER.match(line)) is not None and _SPOKEN.match(match["rest"]) is not None
         for line in start.splitlines()[:50]
@@ -97,7 +97,7 @@ class _Message:
     size: int = 0
 
     def add(self, line: str) -> None:
-        """Append a line, or only count its size beyond the maximum length."""
+        """Append a line; beyond the maximum length, only count the line's size."""
         self.size += len(line) + 1
         if self.size <= _MOST_CHARACTERS:
             self.rest.append(line)
@@ -141,7 +141,7 @@ def parse_whatsapp(path: Path, notes: Notes) -> Iterator[tuple[int, dict[str, An
 
 
 def _has_written(path: Path, name: str) -> bool:
-    """Return whether a message of a speaker begins without U+200E, which the title of a group on iOS never does."""
+    """Return whether a message begins without U+200E, unlike the title of a group on iOS."""
     for _, raw in Lines(path, Notes("")):
         match = _HEADER.match(decode_line(raw, Notes("")))
         spoken = _SPOKEN.match(match["rest"]) if match is not None else None
@@ -155,14 +155,14 @@ def _has_written(path: Path, name: str) -> bool:
 
 
 def _clean_name(name: str) -> str:
-    """Return the name of a speaker without the marks around it."""
+    """Return the name of a speaker without surrounding marks."""
     return name.translate(_MARKS).strip().removeprefix("~").strip()
 
 
 def _finish(
     message: _Message | None, chat: str, title: str, notes: Notes
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the row of a finished message, unless WhatsApp wrote the message itself."""
+    """Yield the row of a finished message; skip a message that WhatsApp itself wrote."""
     if message is None:
         return
     if message.size > _MOST_CHARACTERS:
@@ -197,7 +197,7 @@ def _finish(
 
 
 def _remove_generated(text: str, notes: Notes) -> str:
-    """Return the words of a person in a message; count the parts that WhatsApp wrote."""
+    """Return the text that a person wrote in a message; count the parts that WhatsApp wrote."""
     # a caption precedes or follows the line about a file that was not exported
     lines = text.split("\n")
     captions = {
@@ -227,7 +227,7 @@ def _remove_generated(text: str, notes: Notes) -> str:
 
 
 def _remove_omission(line: str) -> str | None:
-    """Return a line without the words about an omitted file; None if there are none."""
+    """Return a line without the notice of an omitted file, or None for other lines."""
     before, mark, words = line.rpartition("\u200e")
     words = words.translate(_MARKS).strip()
     if not mark:
@@ -242,7 +242,7 @@ def _remove_omission(line: str) -> str | None:
 
 
 def _find_date_order(path: Path) -> tuple[bool, str]:
-    """Return whether dates begin with the day, and the reason.
+    """Return whether dates begin with the day, and the reason for this decision.
 
     A number above 12 decides. Messages in an export are in temporal order, so the order with fewer steps back decides
     next. The last hint is the separator: only the United States write 1/2/26 with AM or PM.
@@ -271,7 +271,7 @@ def _find_date_order(path: Path) -> tuple[bool, str]:
 
 
 def _parse_time(match: re.Match[str], is_day_first: bool) -> datetime:
-    """Return the time of a message; ValueError for a date that does not exist."""
+    """Return the time of a message; raise ValueError for a date that does not exist."""
     first, second, third = int(match["first"]), int(match["second"]), int(match["third"])
     if len(match["first"]) == 4:
         year, month, day = first, second, third

@@ -35,7 +35,7 @@ class Item(NamedTuple):
 
 
 def finite(value: Any) -> float | None:
-    """Return a value as a float, or None if it is no finite number."""
+    """Return a value as a float, or None if the value is not a finite number."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -44,7 +44,7 @@ def finite(value: Any) -> float | None:
 
 
 def read_items(results: Iterable[Any]) -> list[Item]:
-    """Return results as items, best first. A repeated id counts once, at its first position.
+    """Convert results to items, best first. A repeated id counts only at its first position.
 
     Raises InputError if a result has neither an id nor a text, or if there is no list.
     """
@@ -60,7 +60,7 @@ def read_items(results: Iterable[Any]) -> list[Item]:
 
 
 def read_item(raw: Any) -> Item:
-    """Return one result as an item; a pair of a result and a number has this score."""
+    """Convert a result, or a pair of a result and a score, to an item."""
     result, score = raw, None
     if isinstance(raw, tuple) and len(raw) == 2 and finite(raw[1]) is not None:
         result, score = raw
@@ -85,7 +85,7 @@ def read_item(raw: Any) -> Item:
 
 
 def read_time(time: Any) -> Micros:
-    """Return the time of a result in microseconds, or 0 if it is unknown or unreadable."""
+    """Return the time of a result in microseconds, or 0 for an unknown or unreadable time."""
     try:
         return 0 if time is None else to_micros(time)
     except InputError:
@@ -93,7 +93,7 @@ def read_time(time: Any) -> Micros:
 
 
 def first_value(result: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """Return the first of the named fields that has a value, or None."""
+    """Return the first value that is not None among the named fields, or None."""
     for name in names:
         value = result.get(name)
         if value is not None:
@@ -102,7 +102,7 @@ def first_value(result: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 
 def measure_texts(query: str, items: Sequence[Item]) -> dict[str, list[float | None]]:
-    """Return the features of results: score, number of words, and share of the query's words."""
+    """Return features of the results: score, word count, and share of the query's words."""
     query_words = set(query[:_LENGTH].lower().split())
     texts = [item.text[:_LENGTH].lower().split() for item in items]
     return {

@@ -41,23 +41,23 @@ _unpack = msgspec.msgpack.Decoder(dict[str, Any]).decode
 
 
 def open_log(path: str | Path, timeout: float = 30.0, *, read_only: bool = False) -> Journal:
-    """Open the folder of a recorded log; for writing it is created if it does not exist."""
+    """Open the folder of a recorded log; create a missing folder when opening for writing."""
     journal = Journal.open(path, timeout=timeout, read_only=read_only)
     if not _is_record(journal):
         journal.close()
         raise InputError(
-            f"{path} is a lab and no recorded log. Give another folder, or open it with memlab.open."
+            f"{path} is a lab, not a recorded log. Give another folder, or open it with memlab.open."
         )
     return journal
 
 
 def _is_record(journal: Journal) -> bool:
-    """Return whether the first event, if there is one, is a recorded search."""
+    """Return whether the journal is empty or begins with a recorded search."""
     return all(event.kind == SEARCHED for event in journal.events(upto=min(journal.head, 1)))
 
 
 def is_record(path: str | Path) -> bool:
-    """Return whether a folder is a recorded log; a lab that cannot be opened is none."""
+    """Return whether a folder is a recorded log; a lab that cannot be opened is not."""
     try:
         with Journal.open(path, read_only=True) as journal:
             return journal.head > 0 and _is_record(journal)
@@ -76,7 +76,7 @@ def read_search(journal: Journal, decision: int) -> dict[str, Any]:
 
 @checked
 def read_record(log: str | Path) -> Slates:
-    """Read a folder that ``memlab.record`` wrote, also while searches are recorded.
+    """Read a log that ``memlab.record`` wrote, even during recording.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def read_tables(journal: Journal) -> Slates:
 
 
 def to_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return a frame of rows whose lists become one row for each element."""
+    """Return a frame of rows, with one row for each element of a list."""
     names = dict.fromkeys(name for row in rows for name in row)
     # A feature that a search lacks is null for each of its candidates.
     whole = [

@@ -1,4 +1,4 @@
-"""``memlab.record``: log the searches of any retriever, so that a change of it can be evaluated.
+"""``memlab.record``: log the searches of any retriever, so that changes to the retriever can be evaluated.
 
 The recorder asks the search for more results than it shows. It shows the first results, and with
 known probability one of the other results. So the log has rewards of results that another policy,
@@ -77,7 +77,7 @@ class _Challenger:
 
     @property
     def pack(self) -> _Challenger:
-        """The challenger itself, because a challenge of a lab has its hash in its pack."""
+        """The challenger itself, because code for labs looks up the challenger's pack here."""
         return self
 
 
@@ -98,7 +98,7 @@ class Settings:
 
 
 def _draw_probes(limit: int, count: int, probes: int, chance: np.random.Generator) -> ChallengeDraw:
-    """Draw probes from the items below the limit, with equal probabilities."""
+    """Draw probes from the items below the limit, all with the same probability."""
     active, rest = np.arange(limit), np.arange(limit, count)
     number = min(probes, len(rest)) if limit else 0
     drawn = chance.permutation(rest)[:number]
@@ -145,7 +145,7 @@ class RecordedHits(list[Any]):
 
     @checked
     def used(self, answer: str, *, arguments: str = "", reply: str = "") -> dict[str, float]:
-        """Infer from an answer which results it used, and record their rewards.
+        """Infer from an answer which of the results contributed, and record their rewards.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class RecordedHits(list[Any]):
 
 
 class Recorder:
-    """A search that logs what it shows; ``memlab.record`` returns it.
+    """A search that logs its results. ``memlab.record`` returns a recorder.
 
     Call it like the search, without the number of results. It is also the log for
     ``memlab.evaluate``, ``memlab.plan`` and ``memlab.verdict``.
@@ -244,7 +244,7 @@ class Recorder:
         )
 
     def _journal(self) -> Journal:
-        """Return the journal of this process, because a journal does not survive a fork."""
+        """Return the journal of this process; open the journal again after a fork."""
         process = os.getpid()
         if process not in self._journals:
             self._journals[process] = open_log(self.settings.log, _TIMEOUT)
@@ -252,7 +252,7 @@ class Recorder:
 
     @cached_property
     def answers(self) -> Any:
-        """The reader of answers, which loads an embedding model at its first use."""
+        """The reader of answers, which loads an embedding model on first use."""
         import memlab.kernel.verbs.projections  # noqa: F401 - registers the hooks of memlab's extensions
 
         return list_hooks("read-answers")[-1]()
@@ -260,10 +260,10 @@ class Recorder:
     # -- searching --------------------------------------------------------------------------------------------
 
     def __call__(self, query: str, *args: Any, session: str | None = None, **options: Any) -> Any:
-        """Search, record what is shown, and return ``RecordedHits``.
+        """Search, record the results that are shown, and return ``RecordedHits``.
 
         The result is awaitable if the search is asynchronous. ``session`` names searches that depend
-        on one another; other arguments are those of the search. If the search raises an error or is
+        on one another; other arguments are passed to the search. If the search raises an error or is
         cancelled, nothing is recorded.
         """
         if not isinstance(query, str):
@@ -291,7 +291,7 @@ class Recorder:
         challengers: Sequence[_Challenger],
         others: Sequence[Any],
     ) -> RecordedHits:
-        """Await the answers of all searches at once, and record the search."""
+        """Await the answers of all searches together, and record the search."""
         waiting = [
             asyncio.wait_for(other, challenger.timeout)
             if inspect.isawaitable(other)
@@ -311,7 +311,7 @@ class Recorder:
         challengers: Sequence[_Challenger],
         others: Sequence[Any],
     ) -> RecordedHits:
-        """Draw what is shown, record it, and return it."""
+        """Draw the results to show, record them, and return them."""
         items = read_items(self._searched.results(answer))[: self.settings.pool]
         index = {item.id: number for number, item in enumerate(items)}
         active = np.arange(min(self.settings.limit, len(items)))
@@ -387,7 +387,7 @@ class Recorder:
         )
 
     def _measure(self, query: str, items: Sequence[Item]) -> dict[str, list[float | None]]:
-        """Return the features of the candidates: scores, counts of words, and the caller's numbers."""
+        """Return the features of candidates: scores, word counts, and the caller's features."""
         columns = measure_texts(query, items)
         for name, compute in self.settings.features.items():
             try:
@@ -442,7 +442,7 @@ class Recorder:
         rows: Sequence[tuple[str, float, float | None]],
         source: str,
     ) -> None:
-        """Write rewards of one search: id, reward and confidence. Without a decision, do nothing."""
+        """Write the rewards of one search; do nothing if the search has no decision number."""
         if decision is None or not rows:
             return
         names = ("memory_id", "reward", "confidence")
@@ -468,7 +468,7 @@ class Recorder:
         rate: Annotated[float, Within(0.001, 1.0)] = 1.0,
         timeout: Seconds = 2.0,
     ) -> None:
-        """Compare another search with the recorded one, from the next search on.
+        """Compare another search with the recorded search, from the next search on.
 
         Parameters
         ----------
@@ -530,7 +530,7 @@ class Recorder:
 
     @checked
     def end_challenge(self, name: str) -> None:
-        """Stop comparing a challenger. Its searches stay in the log.
+        """Stop comparing a challenger. The log keeps the challenger's searches.
 
         Parameters
         ----------
@@ -553,7 +553,7 @@ class Recorder:
         Returns
         -------
         Slates
-            The log so far, of all processes that record to it.
+            The log so far, with the searches of all processes that record to this log.
 
         Raises
         ------
@@ -583,12 +583,12 @@ class Recorder:
         return verdict(self.slates(), challenger, **options)
 
     def close(self) -> None:
-        """Close the log. A later search is shown and not recorded."""
+        """Close the log. Later searches still return results but are not recorded."""
         self._journal().close()
 
 
 async def _now(value: Any) -> Any:
-    """Return a value that is there already."""
+    """Return a value that is already available."""
     return value
 
 
@@ -607,7 +607,7 @@ def record(
     seed: Seed = 0,
     clock: Clock = system_clock,
 ) -> Recorder:
-    """Record the searches of any retriever, so that a change of it can be evaluated.
+    """Record a retriever's searches for evaluation of changes to the retriever.
 
     Parameters
     ----------
@@ -677,7 +677,7 @@ def record(
         )
     low, high = reward_range
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(f"reward_range is a pair (minimum, maximum), not {reward_range!r}.")
+        raise InputError(f"reward_range must be a pair (minimum, maximum), not {reward_range!r}.")
     settings = Settings(
         Path(log),
         limit,

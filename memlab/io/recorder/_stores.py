@@ -26,7 +26,7 @@ class Searched:
 
 
 def find_store(search: Any) -> Searched:
-    """Return how to search a store of another package, or a function ``search(query, k)``."""
+    """Build the search function of another package's store, or of a plain function."""
     owner = getattr(search, "__self__", search)
     packages = {kind.__module__.partition(".")[0] for kind in type(owner).__mro__}
     for package, method, wrap in (
@@ -45,13 +45,13 @@ def find_store(search: Any) -> Searched:
 
 
 def _mem0(search: Any) -> Searched:
-    """Return how to search mem0's ``Memory`` or ``AsyncMemory``.
+    """Build the search function of mem0's ``Memory`` or ``AsyncMemory``.
 
     The session is the user, agent and run of the filters.
     """
 
     def session(args: Sequence[Any], options: Mapping[str, Any]) -> str | None:
-        """Return the scope of a call."""
+        """Return the session that a call's owners form, or None for a call without owners."""
         scope = {**options, **(options.get("filters") or {})}
         names = [str(scope[name]) for name in ("user_id", "agent_id", "run_id") if name in scope]
         return "/".join(names) or None
@@ -64,7 +64,7 @@ def _mem0(search: Any) -> Searched:
 
 
 def _langgraph(search: Any) -> Searched:
-    """Return how to search a LangGraph ``BaseStore``; the first argument is the namespace.
+    """Build the search function of a LangGraph ``BaseStore``, given its namespace first.
 
     Record ``store.asearch`` where the store is asynchronous.
     """
@@ -80,10 +80,10 @@ def _langgraph(search: Any) -> Searched:
 
 
 def _chroma(query: Any) -> Searched:
-    """Return how to query a Chroma collection; a smaller distance is a larger score."""
+    """Build the search function of a Chroma collection, with distances negated to scores."""
 
     def results(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the results of the only query of an answer."""
+        """Return the results of a Chroma answer to a single query."""
         names = {"id": "ids", "text": "documents", "score": "distances", "metadata": "metadatas"}
         columns = {name: answer[own][0] for name, own in names.items() if answer.get(own)}
         if "score" in columns:

@@ -47,7 +47,7 @@ def lab_server(
     session: str | None = None,
     role: Role = "owner",
 ) -> Server:
-    """Create an MCP server of a lab, for any transport of the package ``mcp``.
+    """Create an MCP server for a lab, for any transport of the package ``mcp``.
 
     The server ends when the lab is closed. A lab that is open for reading has no tools that write.
 
@@ -56,8 +56,8 @@ def lab_server(
     lab
         The lab to serve.
     project
-        Project of the connection: memories are stored in it, and only memories of it or of no project are visible.
-        Default: each call may name a project.
+        Project of the connection. New memories belong to this project, and only memories of this project or of no
+        project are visible. Default: each call may name a project.
     viewer
         Name of the client, such as "agent:coder"; memories private to others are invisible. Default: all are visible.
     session
@@ -103,13 +103,13 @@ _WARM_UP_AFTER = 0.5
 
 
 def _warm_up(lab: Lab) -> None:
-    """Load the embedder and what a recall needs in a thread, while the client initializes.
+    """Load the embedder and the data for recalls in a thread, while the client initializes.
 
-    Otherwise the first call of a model waits for it.
+    Otherwise the first call of a model would wait for the embedder.
     """
 
     def recall() -> None:
-        """Recall without a log; an error is raised again by the first call that needs the embedder."""
+        """Recall once without logging. Ignore an error, because the next call raises it again."""
         with suppress(MemlabError):
             lab.recall("memory", log=False)
 
@@ -239,10 +239,10 @@ def serve_root(
     audit: bool = True,
     tell: Callable[[str], object] = print,
 ) -> None:
-    """Serve the labs of a folder over HTTP on this machine, with tokens for each.
+    """Serve the labs of a folder over HTTP on this machine, each with its tokens.
 
-    The token of a request decides which lab answers. A lab is opened, and created if it does not exist, by the first
-    request for it. Few labs are open at a time.
+    The token of a request decides which lab answers. The first request for a lab opens the lab, or creates a lab that
+    does not exist. Few labs are open at a time.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def connect(
     timeout: Annotated[float, Within(0, 86_400, above=True)] = 30.0,
     insecure: bool = False,
 ) -> RemoteLab:
-    """Connect to a lab that ``memlab serve LAB --http`` serves.
+    """Connect to a lab served by ``memlab serve LAB --http``.
 
     No request is sent until a method is called, so the server may start later. Proxies are not used and redirects are
     not followed.

@@ -79,12 +79,12 @@ class Connection:
         role: str = "owner",
         audit: AuditLog | None = None,
     ) -> Self:
-        """Return a connection to ``lab``; InputError for an invalid viewer or role."""
+        """Return a connection to ``lab``; raise InputError for an invalid viewer or role."""
         identity = Identity(viewer, project, session, role)
         return cls(lab, lab if viewer is None else lab.at(viewer=viewer), identity, audit)
 
     def log(self, call: str, ids: Sequence[int] = (), outcome: str = "ok") -> None:
-        """Add a call to the audit log, if there is one; raise LabError if the write fails."""
+        """Append a call to the audit log, if any; raise LabError if writing fails."""
         if self.audit is not None:
             try:
                 self.audit.record(self.viewer or self.identity.role, call, ids, outcome)
@@ -105,12 +105,12 @@ class Connection:
 
     @property
     def session(self) -> str | None:
-        """The session of calls that name no session."""
+        """The session used for calls that name no session."""
         return self.identity.session
 
     @property
     def read_only(self) -> bool:
-        """Whether the lab accepts no writes; recalls are then not logged either."""
+        """Whether the lab accepts no writes, so that recalls are not logged."""
         return self.lab.io.store.journal.read_only
 
     @property
@@ -129,7 +129,7 @@ class Connection:
         return memory
 
     def get_memories(self, ids: Sequence[int]) -> list[Memory]:
-        """Return the readable memories with these ids, each once."""
+        """Return the readable memories with these ids, without repetitions."""
         return [self.get_memory(id) for id in dict.fromkeys(ids)]
 
     def check_changes(self, memories: Sequence[Memory]) -> None:
@@ -138,7 +138,7 @@ class Connection:
             self.identity.check_changes(state, [memory.id - 1 for memory in memories])
 
     def read_versions(self, memory: Memory) -> list[Memory]:
-        """Return a memory and its later edits, oldest first; an edit applies to the last."""
+        """Return a memory and its later edits, oldest first. A new edit applies to the last."""
         with self.lab.io.store.reading() as state:
             return [Memory.of(state, row) for row in list_versions(state, memory.id - 1)]
 
@@ -148,7 +148,7 @@ class Connection:
             return [Memory.of(state, id - 1) for id in hits.ids]
 
     def get_slate(self, recall: int) -> Slate:
-        """Return a logged recall by number; UnknownName if another client made it."""
+        """Return a logged recall by number; raise UnknownName for a recall of another project."""
         slate = read_slate(self.visible.io.store, recall)
         if self.project is not None and slate.project != self.project:
             raise UnknownName("logged recall", recall)
@@ -270,7 +270,7 @@ NOTE = (
 
 
 def format_element(name: str, text: str, attributes: Mapping[str, object]) -> str:
-    """Return a text as an XML element; attributes that are None are omitted.
+    """Format a text as an XML element; attributes with the value None are omitted.
 
     >>> print(format_element("memory", "</memory> tabs", {"id": 3, "project": None}))
     <memory id="3">
@@ -286,7 +286,7 @@ def format_element(name: str, text: str, attributes: Mapping[str, object]) -> st
 
 
 def _escape_attribute(value: object) -> str:
-    """Escape a value for an attribute of an XML element, on one line."""
+    """Escape a value for an XML attribute, on one line."""
     return html.escape(" ".join(printable(str(value)).split()))
 
 
@@ -317,7 +317,7 @@ _MAX_MESSAGE = 2_000
 
 
 def describe_error(error: MemlabError) -> dict[str, Any]:
-    """Return metadata of a reply that names the nearest public class of an error."""
+    """Return metadata for a failed reply: the nearest public class of the error."""
     name = next(cls.__name__ for cls in type(error).__mro__ if _CLASSES.get(cls.__name__) is cls)
     details = (
         {"what": error.what, "name": str(error.name)[:200]}
@@ -328,7 +328,7 @@ def describe_error(error: MemlabError) -> dict[str, Any]:
 
 
 def restore_error(metadata: object, message: str) -> MemlabError:
-    """Rebuild the error of a refused call; MemlabError if its class is unknown.
+    """Rebuild the error of a refused call; return a MemlabError if the class is unknown.
 
     >>> restore_error(describe_error(UnknownName("pack", "old")), 'There is no pack "old".')
     UnknownName('There is no pack "old".')

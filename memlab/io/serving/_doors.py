@@ -36,7 +36,7 @@ _PATIENCE = 30.0
 
 
 def find_client(clients: Mapping[str, Client], token: str) -> Client | None:
-    """Return the client that has a token, or None if no client has it."""
+    """Return the client with this token, or None if the token is unknown."""
     # every token is compared, so that the response time reveals nothing about them
     matches = [client for valid, client in clients.items() if is_same_token(token, valid)]
     return matches[0] if matches else None
@@ -61,11 +61,11 @@ class LabDoor:
         self._audit = audit
 
     def find_client(self, token: str) -> Client | None:
-        """Return the client that has a token, or None if no client has it."""
+        """Return the client with this token, or None if the token is unknown."""
         return find_client(self._clients, token)
 
     def connect(self, client: Client) -> AbstractContextManager[Connection]:
-        """Return a context manager that gives the connection of a client."""
+        """Return a context manager that yields a client's connection."""
         return nullcontext(self._connections[client.token])
 
     def refuse(self) -> None:
@@ -80,7 +80,7 @@ class LabDoor:
 
 
 def default_capacity() -> int:
-    """Return the number of labs that the limit of open files permits, at most 64."""
+    """Return how many labs the system's limit on open files permits, at most 64."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(1, min(_MOST_OPEN, (files - _OTHER_DESCRIPTORS) // _LAB_DESCRIPTORS))
 
@@ -97,7 +97,7 @@ class _OpenLab:
         self._lock = ThreadLock()
 
     def connect(self, client: Client) -> Connection:
-        """Open the lab if no request has done so, and return the client's connection."""
+        """Open the lab on the first request, and return the client's connection."""
         with self._lock:
             if self._lab is None:
                 lab = open_lab(self._path)
@@ -146,7 +146,7 @@ class RootDoor:
         self._read_clients()
 
     def _read_clients(self) -> None:
-        """Read the file of clients if it has changed."""
+        """Read the file of clients again if the file has changed."""
         about = self._path.stat()
         stamp = (about.st_mtime_ns, about.st_size)
         if stamp != self._stamp:
@@ -154,7 +154,7 @@ class RootDoor:
             self._stamp = stamp
 
     def find_client(self, token: str) -> Client | None:
-        """Return the client that has a token, or None if no client has it.
+        """Return the client with this token, or None if the token is unknown.
 
         While the file of clients is invalid, its last valid content is used.
         """
@@ -168,7 +168,7 @@ class RootDoor:
 
     @contextmanager
     def connect(self, client: Client) -> Iterator[Connection]:
-        """Give a connection to the lab of a client; open the lab if it is closed."""
+        """Yield a connection to the client's lab, and open the lab if necessary."""
         with self._free:
             last_closing = self._make_room(client.lab)
             opened = self._labs.setdefault(
@@ -186,10 +186,10 @@ class RootDoor:
                 self._free.notify_all()
 
     def _make_room(self, name: str) -> Future[None] | None:
-        """Close idle labs until one more may be open, unless the lab is open.
+        """Close idle labs until another lab may be opened, unless this lab is already open.
 
-        The caller holds the lock. If too many labs are being closed, the first of these is returned, so that the caller
-        waits for it without the lock.
+        The caller holds the lock. If too many labs are being closed, the first closing lab is returned, so that the
+        caller waits without the lock.
         """
         last_closing = None
         while name not in self._labs and len(self._labs) >= self._capacity:

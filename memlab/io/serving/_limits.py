@@ -54,7 +54,7 @@ class _Connection(H11Protocol):
     """A connection that is closed if its request does not arrive in time, or if there are too many."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Add the connection; if there are too many, close the connection that has waited longest."""
+        """Add the connection; beyond the maximum, close the connection that has waited longest."""
         super().connection_made(transport)
         self.waits_since = self.loop.time()
         if len(self.connections) > max_connections():
@@ -62,11 +62,11 @@ class _Connection(H11Protocol):
             min(waiting, key=lambda other: other.waits_since).drop()
 
     def is_waiting(self) -> bool:
-        """Return whether the request has not arrived completely."""
+        """Return whether the request has not yet arrived completely."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request."""
+        """Start waiting for the next request."""
         self.waits_since = self.loop.time()
         super().on_response_complete()
 
@@ -77,7 +77,7 @@ class _Connection(H11Protocol):
 
 
 def _list_own(connections: Any) -> list[_Connection]:
-    """Return the connections of HTTP; uvicorn lists those of websockets next to them."""
+    """Return the HTTP connections, without the websockets that uvicorn lists with them."""
     return [connection for connection in connections if isinstance(connection, _Connection)]
 
 
@@ -89,20 +89,20 @@ class GuardedServer(uvicorn.Server):
     _reported = -_REPORT_SECONDS
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and let the system hold more connections than are accepted at once."""
+        """Start, and let the system queue more connections than asyncio's default."""
         await super().startup(sockets)
         logging.getLogger(_TRANSPORT).addFilter(self._count_broken)
         for listener in sockets or ():
             listener.listen(_BACKLOG)
 
     def _count_broken(self, record: logging.LogRecord) -> bool:
-        """Count and drop (False) the log record of a client disconnect; keep others."""
+        """Count and drop the log record of a client's disconnect; keep all other records."""
         is_broken = record.exc_info is not None and isinstance(record.exc_info[1], ClientDisconnect)
         self.broken += is_broken
         return not is_broken
 
     async def on_tick(self, counter: int) -> bool:
-        """Close connections whose request is late, once a second."""
+        """Close connections whose request is overdue, once a second."""
         if counter % _TICKS == 0:
             now = asyncio.get_running_loop().time()
             for connection in _list_own(self.server_state.connections):
@@ -134,7 +134,7 @@ class Lines:
             os.dup2(nothing.fileno(), sys.stdin.fileno())
 
     def readline(self) -> str:
-        """Return the next line; for one that is too long, a line that is no message."""
+        """Return the next line; replace a line that is too long by an invalid message."""
         line = self._file.readline(MAX_LINE + 1)
         if len(line) <= MAX_LINE:
             return line.decode(errors="replace")

@@ -21,7 +21,7 @@ class Prompt:
     Attributes
     ----------
     name, description
-        The name of the command, and what it does, for the user.
+        The name and the description of the command, for the user.
     argument
         The name of its only argument, or "".
     about
@@ -74,7 +74,7 @@ def _remember(_: Connection, text: str) -> str:
 
 
 def _context(connection: Connection, task: str) -> str:
-    """Return the context of a task with the task, so that the model needs no call."""
+    """Return a task with its context, so that the model need not call the tool."""
     context = connection.lab.context(
         task,
         session=connection.session,

@@ -65,12 +65,12 @@ class Resource:
 
     @property
     def template(self) -> str:
-        """The address with the parameter in braces."""
+        """The resource's address, with its parameter in braces."""
         return f"{self.uri}/{{{self.parameter}}}" if self.parameter else self.uri
 
 
 def build_uri(name: str, value: object = None) -> str:
-    """Return the address of a resource, with the value of its parameter.
+    """Return the address of a resource, with the value of its parameter filled in.
 
     >>> build_uri("profile", "Ada L.")
     'memlab://profile/Ada%20L.'
@@ -79,7 +79,7 @@ def build_uri(name: str, value: object = None) -> str:
 
 
 def read_resource(connection: Connection, uri: str) -> tuple[str, str]:
-    """Return the text and media type of a resource; UnknownName if it is unknown."""
+    """Return the text and media type of a resource; raise UnknownName for an unknown resource."""
     match = _NAMED_URI.fullmatch(uri)
     base, resources, value = (match[1], NAMED, unquote(match[2])) if match else (uri, FIXED, "")
     resource = next((resource for resource in resources if resource.uri == base), None)
@@ -89,7 +89,7 @@ def read_resource(connection: Connection, uri: str) -> tuple[str, str]:
 
 
 def _dump_json(value: Any) -> str:
-    """Return a value as JSON for a model, without characters that steer a terminal."""
+    """Return a value as JSON for a model, without control characters of terminals."""
     return json_safe(json.dumps(value, default=str, ensure_ascii=False, indent=1))
 
 
@@ -141,13 +141,13 @@ def _format_policy(connection: Connection, slot: str) -> str:
 
 
 def _format_profile(connection: Connection, entity: str) -> str:
-    """Return the profile of an entity as an element of a prompt."""
+    """Return an entity's profile as an element of a prompt."""
     profile = connection.visible.facts.profile(entity, project=connection.project)
     return f"{NOTE}\n{format_element('profile', profile.text, {'of': entity})}"
 
 
 def _format_narrative(connection: Connection, entity: str) -> str:
-    """Return the current facts about an entity, in one line of a prompt element."""
+    """Return the current facts about an entity as one line of a prompt element."""
     facts = connection.visible.facts.frame(subject=entity, status=RECALLABLE)["id"].to_list()
     in_project = [
         id
@@ -160,7 +160,7 @@ def _format_narrative(connection: Connection, entity: str) -> str:
 
 
 def _describe_memory(connection: Connection, id: str) -> str:
-    """Return the fields of a memory that have a value, as JSON."""
+    """Return the non-empty fields of a memory as JSON."""
     memory = connection.get_memory(_parse_number(id, "memory"))
     row = connection.visible.memories.row(memory.id - 1, named=True)
     return _dump_json(
@@ -172,7 +172,7 @@ def _describe_memory(connection: Connection, id: str) -> str:
 
 
 def _explain_recall(connection: Connection, number: str) -> str:
-    """Return the results of a logged recall, with an explanation of each score."""
+    """Return the results of a logged recall, each with an explanation of its score."""
     decision = _parse_number(number, "recall")
     connection.get_slate(decision)
     hits = read_hits(connection.visible.io.store, decision)
@@ -199,12 +199,12 @@ def _describe_terms(connection: Connection, number: str) -> str:
 
 
 def _summarise_slates(connection: Connection, _: str) -> str:
-    """Return a summary of the log of recalls as text."""
+    """Return a summary of the logged recalls as text."""
     return repr(connection.visible.slates())
 
 
 def _format_verdict(connection: Connection, missing: str) -> str:
-    """Return the verdict on each challenger, given how missing feedback counts."""
+    """Return the verdict on each challenger, for a given value of missing feedback."""
     challengers = [challenge.name for challenge in connection.visible.policies.challenges]
     if not challengers:
         return "No challenger is being compared with the active pack. Start a comparison with lab.challenge(pack)."
@@ -255,7 +255,7 @@ def _describe_slot(connection: Connection, name: str) -> str:
 
 
 def _parse_number(text: str, what: str) -> int:
-    """Return the number in an address; InputError if it is not a positive integer."""
+    """Return the positive number in a resource's address; raise InputError for other texts."""
     if not (text.isascii() and text.isdecimal() and len(text) < 19 and int(text)):
         raise InputError(
             f"Name a {what} by its number, such as {build_uri(what, 7)}, not by {text[:40]!r}."

@@ -85,7 +85,7 @@ def build_server(find: Callable[[Context], Connection], *, can_write: bool) -> S
     async def call_tool(
         context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        """Call a tool; return an error of memlab as a refused result."""
+        """Call a tool; return an error of memlab as a failed result."""
         connection = find(context)
         try:
             answer, text = await _run_in_thread(_call_tool, connection, tools, params)
@@ -128,7 +128,7 @@ def build_server(find: Callable[[Context], Connection], *, can_write: bool) -> S
     async def answer_read(
         context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        """Return the text of a resource, or raise an error of the protocol."""
+        """Return the text of a resource, or raise a protocol error."""
         uri = str(params.uri)
         with _as_protocol_error({"uri": printable(uri[:200])}):
             text, mime = await _run_in_thread(_read_logged, find(context), uri)
@@ -161,7 +161,7 @@ def build_server(find: Callable[[Context], Connection], *, can_write: bool) -> S
     async def get_prompt(
         context: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        """Return the message of a prompt, or raise an error of the protocol."""
+        """Return the message of a prompt, or raise a protocol error."""
         with _as_protocol_error({"prompt": printable(params.name[:100])}):
             text = await _run_in_thread(
                 _write_logged, find(context), params.name, params.arguments or {}
@@ -190,7 +190,7 @@ def build_server(find: Callable[[Context], Connection], *, can_write: bool) -> S
 def _call_tool(
     connection: Connection, tools: Mapping[str, Tool[Any]], params: types.CallToolRequestParams
 ) -> tuple[dict[str, Any], str]:
-    """Carry out a call and log it; return the answer as data and as text."""
+    """Execute a call and log it; return the answer as structured data and as text."""
     name = params.name[:100]
     with _logging_errors(connection, name):
         if name not in tools:
@@ -207,7 +207,7 @@ def _call_tool(
 
 
 def _read_logged(connection: Connection, uri: str) -> tuple[str, str]:
-    """Read a resource and log its kind, but not its name, which may be private."""
+    """Read a resource; log its kind, but not its name, which may be private."""
     kind, _, name = uri.removeprefix("memlab://").partition("/")
     call = f"read {kind[:100]}"
     with _logging_errors(connection, call):
@@ -227,7 +227,7 @@ def _write_logged(connection: Connection, name: str, arguments: Mapping[str, str
 
 @contextmanager
 def _as_protocol_error(data: Mapping[str, str]) -> Iterator[None]:
-    """Raise an error of memlab as an error of the protocol, with ``data``."""
+    """Convert errors of memlab to protocol errors that carry ``data``."""
     try:
         yield
     except MemlabError as error:
@@ -237,7 +237,7 @@ def _as_protocol_error(data: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _logging_errors(connection: Connection, call: str) -> Iterator[None]:
-    """Log a refused call with the class of its error."""
+    """Log a call that raises an error, with the error's class."""
     try:
         yield
     except MemlabError as error:
@@ -246,12 +246,12 @@ def _logging_errors(connection: Connection, call: str) -> Iterator[None]:
 
 
 async def _run_in_thread(run: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a function in a thread, so that the server reads messages meanwhile."""
+    """Run a function in a thread, so that the server can read messages at the same time."""
     return await anyio.to_thread.run_sync(functools.partial(run, *arguments))
 
 
 def _declare_tool(tool: Tool[Any]) -> types.Tool:
-    """Return the description of a tool as the protocol lists it."""
+    """Return the description of a tool in the form that the protocol requires."""
     # A recall counts as read-only although it is logged: a host would otherwise ask for consent each time.
     hints = types.ToolAnnotations(
         title=tool.title,
@@ -273,7 +273,7 @@ def _declare_tool(tool: Tool[Any]) -> types.Tool:
 
 
 def _unknown_tool(connection: Connection, name: str, available: list[str]) -> MemlabError:
-    """Return the error for a tool that does not exist or is not permitted."""
+    """Return the error for a tool that is unknown or not permitted."""
     if name not in {tool.name for tool in TOOLS}:
         return UnknownName("tool", name, available)
     refusal = ReadOnlyLab if connection.read_only else NotPermitted
@@ -281,7 +281,7 @@ def _unknown_tool(connection: Connection, name: str, available: list[str]) -> Me
 
 
 def _refuse(error: MemlabError, tool: str | None = None) -> types.CallToolResult:
-    """Return the answer of a call that failed, with the error's class as metadata."""
+    """Return the answer to a failed call, with the error's class as metadata."""
     message = f"{tool}: {error}" if tool else str(error)
     return types.CallToolResult(
         content=[_text(printable(message))], is_error=True, _meta=describe_error(error)
@@ -289,7 +289,7 @@ def _refuse(error: MemlabError, tool: str | None = None) -> types.CallToolResult
 
 
 def _text(text: str) -> types.TextContent:
-    """Wrap a text as content of a tool's result."""
+    """Wrap a text as the content of a tool's result."""
     return types.TextContent(type="text", text=text)
 
 
@@ -308,7 +308,7 @@ def run_stdio(server: Server[Any]) -> None:
 
 
 async def _serve_stdio(server: Server[Any]) -> None:
-    """Answer the messages of standard input on standard output."""
+    """Answer messages from standard input on standard output."""
     lines = anyio.wrap_file(cast("TextIO", Lines()))
     async with stdio_server(lines) as (read, write), _relay_messages(read, write) as messages:
         await server.run(messages, write, server.create_initialization_options())
@@ -325,7 +325,7 @@ async def _relay_messages(
     sender, receiver = anyio.create_memory_object_stream[SessionMessage | Exception]()
 
     async def relay() -> None:
-        """Forward valid messages to the server; answer other lines with an error."""
+        """Forward valid messages to the server; answer invalid lines with an error."""
         async with sender:
             async for item in read:
                 if isinstance(item, Exception):
@@ -361,10 +361,10 @@ class Door(Protocol):
     """The lab or labs of an HTTP server, found by the token of each request."""
 
     def find_client(self, token: str) -> Client | None:
-        """Return the client that has a token, or None if no client has it."""
+        """Return the client with this token, or None if the token is unknown."""
 
     def connect(self, client: Client) -> AbstractContextManager[Connection]:
-        """Return a context manager that gives a client's connection for one request."""
+        """Return a context manager that yields a client's connection for one request."""
 
     def refuse(self) -> None:
         """Count a request without a valid token in the audit log."""
@@ -398,7 +398,7 @@ def run_http(door: Door, *, host: str, port: int, tell: Callable[[str], object])
 
     @asynccontextmanager
     async def run_apps(_: Starlette) -> AsyncIterator[None]:
-        """Run both applications as long as the server runs."""
+        """Run the applications of both protocols until the server stops."""
         async with AsyncExitStack() as stack:
             # closed here, because the signal that ends the server also ends the process once the server returns
             stack.callback(door.close)
@@ -464,7 +464,7 @@ class _TokenGuard:
 
 
 def _read_token(scope: Scope) -> str:
-    """Return the bearer token in a request's header, or an empty text."""
+    """Return the bearer token in a request's header, or "" if there is no token."""
     values = [value for name, value in scope["headers"] if name == b"authorization"]
     kind, _, token = (
         values[0].decode("latin-1").partition(" ") if len(values) == 1 else ("", "", "")

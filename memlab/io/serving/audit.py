@@ -44,12 +44,12 @@ class _PrivateFile(RotatingFileHandler):
     """A rotating file that only its owner can read."""
 
     def _open(self) -> Any:
-        """Open the file, and create it with the mode 0600."""
+        """Open the log file; create a missing file with the mode 0600."""
         private = partial(os.open, mode=0o600)
         return open(self.baseFilename, self.mode, encoding="utf-8", opener=private)
 
     def handleError(self, record: LogRecord) -> None:  # noqa: N802 - the name is that of the standard library
-        """Raise the error of a failed write, so that a call that cannot be logged fails."""
+        """Raise the error of a failed write, so that a call that cannot be logged also fails."""
         raise
 
 
@@ -91,7 +91,7 @@ class AuditLog:
         self._file.handle(LogRecord("memlab", 20, "", 0, text, None, None))
 
     def refuse_login(self) -> None:
-        """Count a request without a valid token, and log the count once per second."""
+        """Count a request without a valid token; log the count once per second."""
         with self._lock:
             self._refused += 1
             count, now = self._refused, time.monotonic()
@@ -101,14 +101,14 @@ class AuditLog:
         self.record("", "login", outcome="refused", count=count)
 
     def close(self) -> None:
-        """Log the refused logins that were counted but not yet logged, and close the file."""
+        """Log the count of refused logins that is still pending, and close the file."""
         if self._refused:
             self.record("", "login", outcome="refused", count=self._refused)
         self._file.close()
 
 
 def list_ids(answer: object) -> list[int]:
-    """Return the ids of memories in the answer of a tool, each once, in order.
+    """Return the memory ids in a tool's answer, without repetitions, in order.
 
     >>> list_ids({"recall": 7, "memories": [{"id": 3, "tags": []}], "forgotten": [4, 3]})
     [3, 4]
@@ -121,7 +121,7 @@ _ID_FIELDS = frozenset({"id", "memory", "forgotten", "superseded"})
 
 
 def _find_ids(value: object, field: str = "") -> Iterator[int]:
-    """Yield the integers in the fields of an answer that contain ids of memories."""
+    """Yield the integers in those fields of an answer that contain memory ids."""
     if isinstance(value, Mapping):
         for name, item in value.items():
             yield from _find_ids(item, name)

@@ -1,7 +1,7 @@
 """Models of the tools' arguments and answers, and their JSON schemas.
 
 An argument that is a parameter of a verb has the verb's default and limits, and is described by the first sentence of
-the verb's documentation. A form adds what differs for a model: narrower limits, or a text of its own.
+the verb's documentation. A form adds differences for a model: narrower limits, or a separate description.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ _Words = Annotated[list[str], Field(max_length=100)]
 def _describe_argument(
     parameters: Mapping[str, Parameter], name: str, text: str = "", **limits: float
 ) -> Any:
-    """Build a schema field for an argument of a tool from a verb's parameter.
+    """Build the schema field of a tool's argument from a verb's parameter.
 
-    A ``text`` replaces the description; ``limits`` come in addition to those of the parameter.
+    A ``text`` replaces the description; ``limits`` are added to the limits of the parameter.
     """
     parameter = parameters[name]
     options: dict[str, Any] = {"description": text or _first_sentence(parameter.doc)}
@@ -107,7 +107,7 @@ _remember = functools.partial(
 
 
 class _Form(BaseModel):
-    """Arguments of a tool; unknown ones and those of another type, such as "9" for 9, are refused."""
+    """Arguments of a tool. Unknown arguments and values of another type, such as "9" for 9, are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -159,7 +159,7 @@ class AboutForm(_Form):
         str | None,
         Field(
             max_length=1_000,
-            description='A name, or "user" for the user. Default: list all subjects.',
+            description='Subject, or "user" for the user. Default: list all subjects.',
         ),
     ] = None
     project: Annotated[str | None, _recall("project")]
@@ -218,7 +218,7 @@ class _Answer(BaseModel):
     @field_validator("*")
     @classmethod
     def _make_printable(cls, value: Any) -> Any:
-        """Replace control characters in texts; refuse integers that a lab cannot store."""
+        """Replace control characters in texts; raise an error for integers too large for a lab."""
         if isinstance(value, str):
             return printable(value)
         if isinstance(value, int) and value.bit_length() > 63:
@@ -237,7 +237,9 @@ class MemoryAnswer(_Answer):
     created: AwareDatetime
     score: float = 0.0
     status: str | None = None
-    ref: Annotated[str | None, Field(description="The caller's own identifier.")] = None
+    ref: Annotated[
+        str | None, Field(description="Identifier that the caller chose for the memory.")
+    ] = None
     project: str | None = None
     speaker: str | None = None
     tags: tuple[str, ...] = ()
@@ -276,7 +278,10 @@ class RememberAnswer(_Answer):
     """Answer of the tool ``remember``."""
 
     id: Annotated[int, Field(description="Id of the memory that holds the text.")]
-    outcome: Annotated[str, Field(description="added, merged, skipped, replaced or unchanged")]
+    outcome: Annotated[
+        str,
+        Field(description="Whether the text was added, merged, skipped, replaced or unchanged."),
+    ]
     text: str
     superseded: Annotated[
         tuple[int, ...], Field(description="Ids of memories that this one replaced.")
@@ -286,7 +291,7 @@ class RememberAnswer(_Answer):
     ]
     notes: Annotated[
         tuple[str, ...],
-        Field(description="What a correction rebuilt or dropped besides the text."),
+        Field(description="Derived data that a correction rebuilt or removed, besides the text."),
     ] = ()
     learned: Annotated[
         tuple[LearnedMemory, ...], Field(description="Memories from the transcript.")
@@ -307,9 +312,11 @@ class RecallAnswer(_Answer):
         float | None, Field(description="Probability that the memories contain the answer.")
     ] = None
     confidence: Annotated[
-        str, Field(description="That probability as a phrase, or why there is none.")
+        str, Field(description="The probability of an answer as a phrase, or why it is unknown.")
     ] = ""
-    off: Annotated[str | None, Field(description="Why memory is switched off.")] = None
+    off: Annotated[
+        str | None, Field(description="Why memory is switched off; null if memory is on.")
+    ] = None
     redacted: Annotated[
         tuple[str, ...], Field(description="Types of secrets removed from the query.")
     ] = ()
@@ -330,9 +337,11 @@ class AboutAnswer(_Answer):
     """Answer of the tool ``about``."""
 
     subject: str | None = None
-    profile: Annotated[str, Field(description="Current facts in prose.")] = ""
+    profile: Annotated[str, Field(description="Current facts about the subject, in prose.")] = ""
     memories: Annotated[tuple[MemoryAnswer, ...], Field(description="Newest first.")] = ()
-    total: Annotated[int, Field(description="Memories about the subject, or subjects.")] = 0
+    total: Annotated[
+        int, Field(description="Number of memories about the subject, or of all subjects.")
+    ] = 0
     subjects: tuple[Subject, ...] = ()
 
 
@@ -341,7 +350,8 @@ class ForgetAnswer(_Answer):
 
     forgotten: tuple[int, ...]
     unchanged: Annotated[
-        tuple[int, ...], Field(description="Ids of memories that were not in use.")
+        tuple[int, ...],
+        Field(description="Ids of memories that were already excluded, so nothing changed."),
     ]
 
 
@@ -366,7 +376,10 @@ class ContextAnswer(_Answer):
     ]
     tokens: int
     weak: Annotated[bool, Field(description="Whether probably no memory answers the task.")] = False
-    memories: Annotated[tuple[ContextMemory, ...], Field(description="In the order of the text.")]
+    memories: Annotated[
+        tuple[ContextMemory, ...],
+        Field(description="Memories in the order of their lines in the text."),
+    ]
     left_out: Annotated[
         int, Field(description="Number of memories that did not fit or were not needed.")
     ]
@@ -388,7 +401,7 @@ class Credit(_Answer):
     status: Annotated[
         str,
         Field(
-            description="What became of the reward: logged (stored now), known (stored before), stated (there is "
+            description="What happened to the reward: logged (stored now), known (stored before), stated (there is "
             "feedback), no say (too little evidence)",
         ),
     ]

@@ -115,7 +115,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
 
     @property
     def recall(self) -> int | None:
-        """The number of the logged recall, for ``feedback``, or None if it was not logged."""
+        """The number of the logged recall, for ``feedback``; None if not logged."""
         return self.answer.recall
 
     @property
@@ -125,7 +125,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
 
     @property
     def weak(self) -> bool:
-        """Whether probably no memory answers the query; see ``lab.recall(...).weak``."""
+        """Whether memory probably has no answer; see ``lab.recall(...).weak``."""
         return self.answer.weak
 
     @property
@@ -135,7 +135,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
 
     @property
     def off(self) -> str | None:
-        """Why memory is switched off, so that the recall is empty, or None if it is on."""
+        """Why memory is switched off and the recall empty, or None if memory is on."""
         return self.answer.off
 
     @property
@@ -214,7 +214,7 @@ def _add_options(form: type[BaseModel]) -> Callable[[_Verb], _Verb]:
     """
 
     def decorate(verb: _Verb) -> _Verb:
-        """Give a method a signature that lists the arguments of the tool."""
+        """Give a method a signature that lists the tool's arguments."""
         signature = inspect.signature(verb, eval_str=False)
         explicit = [
             parameter
@@ -266,7 +266,7 @@ class RemoteLab:
 
     @classmethod
     def _at(cls, url: str, token: str, timeout: float, *, insecure: bool) -> RemoteLab:
-        """Return the lab behind a valid address, without sending a request."""
+        """Return the lab at a valid address, without sending a request."""
         check_token(token, "token")
         to = _split(url, insecure=insecure)
         return cls(to.geturl(), timeout, to, token)
@@ -290,7 +290,7 @@ class RemoteLab:
         Returns
         -------
         RememberAnswer
-            Id and outcome, and what was superseded or redacted.
+            Id and outcome, superseded memories and types of redacted secrets.
 
         Raises
         ------
@@ -412,7 +412,7 @@ class RemoteLab:
         Returns
         -------
         ContextAnswer
-            Text for a prompt, its number of tokens, and the memories in it.
+            Text for a prompt, with the number of tokens and the included memories.
 
         Raises
         ------
@@ -429,12 +429,12 @@ class RemoteLab:
     @_add_options(AboutForm)
     @checked
     def about(self, subject: str | None = None, **options: Any) -> AboutAnswer:
-        """List what is known about a subject, or the subjects.
+        """List the memories about a subject, or all subjects.
 
         Parameters
         ----------
         subject
-            A name, or "user" for the user. Default: list all subjects.
+            Subject, or "user" for the user. Default: list all subjects.
         **options
             Other arguments of the tool ``about``: ``project``.
 
@@ -487,7 +487,7 @@ class RemoteLab:
             ) from None
 
     def _post(self, body: bytes) -> Reply:
-        """Send the body of a request to the server, and return the reply."""
+        """Send a request body to the server, and return the reply."""
         headers = {
             "Authorization": f"Bearer {self._token}",
             "Content-Type": "application/json",
@@ -500,7 +500,7 @@ class RemoteLab:
             raise self._unavailable(str(error), sent=not isinstance(error, Unreached)) from None
 
     def _parse_result(self, reply: Reply, tool: str) -> _Result:
-        """Return the result of a successful call, or raise the error of a reply."""
+        """Return the result of a successful call, or raise the error in a failed reply."""
         if reply.status in (401, 403):
             raise NotPermitted(
                 f"{self.url} refuses the token (status {reply.status}), so nothing was done. Check the token."
@@ -531,12 +531,12 @@ class RemoteLab:
         return message.result
 
     def _unavailable(self, why: str, *, sent: bool) -> LabUnavailable:
-        """Return the error for a request without a usable answer."""
+        """Return the error for a request that got no usable answer."""
         return LabUnavailable.behind(self.url, why, sent=sent)
 
 
 def _split(url: str, *, insecure: bool) -> SplitResult:
-    """Return the parts of a server's address; InputError if it is invalid or unsafe."""
+    """Return the parts of a server's address; raise InputError for an invalid or unsafe address."""
     expected = "An address has the form http://127.0.0.1:8765/mcp, as memlab serve prints it"
     try:
         parts = urlsplit(url)
@@ -558,7 +558,7 @@ def _split(url: str, *, insecure: bool) -> SplitResult:
 
 
 def _describe_status(status: int) -> str:
-    """Describe what an HTTP status other than 200 means for a call."""
+    """Describe the meaning of an HTTP status other than 200 for a call."""
     reasons = {
         404: "there is no memlab server under this path",
         413: "the request is too large for it",
@@ -571,6 +571,6 @@ def _describe_status(status: int) -> str:
 
 
 def _ids_of(memories: Memories) -> list[Any]:
-    """Return the ids of one or several memories, unchecked."""
+    """Return the ids of one or several memories, without checks."""
     several = isinstance(memories, Iterable) and not isinstance(memories, BaseModel | str)
     return [getattr(item, "id", item) for item in (memories if several else (memories,))]  # type: ignore[union-attr]

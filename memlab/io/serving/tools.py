@@ -85,7 +85,7 @@ class Tool(Generic[_Arguments]):
 
 
 def _remember(connection: Connection, arguments: RememberForm) -> Reply:
-    """Carry out ``remember``: store a text, and the lessons of a transcript."""
+    """Run the tool ``remember``: store a text, and the lessons of a transcript."""
     if arguments.transcript:
         _learn(connection, arguments, store=False)  # a wrong transcript stores nothing
     reply = _store(connection, arguments)
@@ -102,7 +102,7 @@ def _remember(connection: Connection, arguments: RememberForm) -> Reply:
 
 
 def _learn(connection: Connection, arguments: RememberForm, *, store: bool) -> Learned:
-    """Extract the lessons and facts of a transcript, and store them if ``store`` is true."""
+    """Extract the lessons and facts of a transcript; store them if ``store`` is true."""
     identity = connection.identity
     identity.check_writes()
     project = identity.check_project(arguments.project)
@@ -115,7 +115,7 @@ def _learn(connection: Connection, arguments: RememberForm, *, store: bool) -> L
 
 
 def _store(connection: Connection, arguments: RememberForm) -> Reply:
-    """Store the text of ``remember``, or replace the memory in ``replaces``."""
+    """Store the text of ``remember``, or correct the memory in ``replaces``."""
     fields: dict[str, Any] = arguments.model_dump(
         exclude={"text", "replaces", "project", "session", "transcript"}, exclude_defaults=True
     )
@@ -138,7 +138,7 @@ def _store(connection: Connection, arguments: RememberForm) -> Reply:
 
 
 def _replace(connection: Connection, arguments: RememberForm, fields: dict[str, Any]) -> Reply:
-    """Correct the memory that ``replaces`` names, with the text and fields of a call."""
+    """Correct the memory in ``replaces`` with the text and fields of a call."""
     assert arguments.replaces is not None
     old = connection.get_memory(arguments.replaces)
     connection.check_changes([old, connection.read_versions(old)[-1]])
@@ -161,7 +161,7 @@ def _report_remembered(
     redacted: list[str],
     notes: Sequence[str] = (),
 ) -> Reply:
-    """Return the reply of ``remember`` for the memory that holds the text."""
+    """Return the reply of ``remember`` for the stored memory."""
     memory = MemoryAnswer.from_memory(connection.lab[id])
     verbs = {
         "added": "Remembered",
@@ -186,7 +186,7 @@ def _report_remembered(
 
 
 def _recall(connection: Connection, arguments: RecallForm) -> Reply:
-    """Carry out ``recall``: retrieve memories for a query."""
+    """Run the tool ``recall``: retrieve memories for a query."""
     hits = connection.lab.recall(
         arguments.query,
         limit=arguments.limit,
@@ -247,7 +247,7 @@ _MEMORIES, _SUBJECTS = 20, 50
 
 
 def _about(connection: Connection, arguments: AboutForm) -> Reply:
-    """Carry out ``about``: list the memories about a subject, or the subjects."""
+    """Run the tool ``about``: list the memories about a subject, or all subjects."""
     project = connection.identity.check_project(arguments.project)
     rows = connection.visible.memories.lazy().filter(pl.col("status").is_in(RECALLABLE))
     if project is not None:
@@ -280,7 +280,7 @@ def _about(connection: Connection, arguments: AboutForm) -> Reply:
 
 
 def _list_subjects(rows: pl.LazyFrame) -> Reply:
-    """Return the subjects, objects and speakers of memories, the most frequent first."""
+    """Return subjects, objects and speakers of memories, most frequent first."""
     counts = (
         rows.select("id", "subject", "object", "speaker")
         .unpivot(index="id", value_name="name")
@@ -303,7 +303,7 @@ def _list_subjects(rows: pl.LazyFrame) -> Reply:
 def _describe_subject(
     connection: Connection, subject: str, project: str | None
 ) -> tuple[list[str], str]:
-    """Return the names of a subject in lower case, and its profile, or "" if there is none."""
+    """Return a subject's lower-case names, and its profile ("" without a profile)."""
     try:
         profile = connection.visible.facts.profile(subject, project=project).text
     except UnknownName:  # no entity has the name: memories may still contain it
@@ -316,7 +316,7 @@ def _describe_subject(
 
 
 def _names(name: str) -> pl.Expr:
-    """Return whether a text has a name, as whole words in scripts that separate words."""
+    """Return whether a text contains a name, as whole words in scripts that separate words."""
     text = pl.col("text").str.to_lowercase()
     if not name.isascii():
         return text.str.contains(name, literal=True)
@@ -324,7 +324,7 @@ def _names(name: str) -> pl.Expr:
 
 
 def _forget(connection: Connection, arguments: ForgetForm) -> Reply:
-    """Carry out ``forget``: take memories and their edits out of recall."""
+    """Run the tool ``forget``: exclude memories and their edits from recall."""
     memories = connection.get_memories(arguments.memories)
     versions = [connection.read_versions(memory) for memory in memories]
     connection.check_changes([version for chain in versions for version in chain])
@@ -338,7 +338,7 @@ def _forget(connection: Connection, arguments: ForgetForm) -> Reply:
 
 
 def _feedback(connection: Connection, arguments: FeedbackForm) -> Reply:
-    """Carry out ``feedback``: log an outcome, and rewards inferred from an answer."""
+    """Run the tool ``feedback``: log an outcome, and rewards inferred from an answer."""
     connection.identity.check_writes()
     # a client may only name a recall of its own
     results = None if arguments.recall is None else connection.get_slate(arguments.recall).shown
@@ -402,7 +402,7 @@ def _check_feedback(arguments: FeedbackForm) -> None:
 
 
 def _context(connection: Connection, arguments: ContextForm) -> Reply:
-    """Carry out ``context``: build the prompt context of a task."""
+    """Run the tool ``context``: build the prompt context of a task."""
     context = connection.lab.context(
         arguments.task,
         budget=arguments.budget,

@@ -168,7 +168,7 @@ def _clock(clock: Any) -> Clock:
         return trusted
     if not callable(clock):
         raise InputError(
-            f"A clock is a function that returns microseconds since 1970, not {describe_value(clock)}."
+            f"A clock must be a function that returns microseconds since 1970, not {describe_value(clock)}."
         )
     return _Checked(Called(clock, "The clock"))
 
@@ -214,7 +214,7 @@ def check_instant(instant: Micros, name: str) -> Micros:
             written = from_micros(instant).isoformat()
         except OverflowError:
             written = f"{instant:,} microseconds since 1970"
-        raise InputError(f"{name} lies in the years 1 to 9998, not at {written}.")
+        raise InputError(f"{name} must be in the years 1 to 9998, not at {written}.")
     return instant
 
 

@@ -46,7 +46,7 @@ MAPPED_BYTES = 4 << 20
 MAX_SOURCE = 4 << 20
 """Maximum characters of a file with policies or operations; the longest pack of memlab has 11,000."""
 
-# A scheme of two letters or more, so that a Windows drive does not count as one.
+# A scheme of two letters or more, so that a Windows drive does not count as a scheme.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/", re.ASCII)
 
 
@@ -171,7 +171,7 @@ def writing(what: str, *also: type[Exception]) -> Iterator[None]:
     refused: tuple[type[Exception], ...] = (OSError, *also)
     try:
         yield
-    except MemlabError:  # Some errors of memlab are OSErrors as well.
+    except MemlabError:  # Some errors of memlab are also OSErrors.
         raise
     except refused as error:
         raise translate_error(what, error) from error

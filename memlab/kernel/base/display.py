@@ -54,7 +54,7 @@ _TALL = 30
 
 
 class Markup(str):
-    """Text that is HTML already, so that it is not escaped again, in templates either."""
+    """Text that is already HTML and is not escaped again, not even in templates."""
 
     __slots__ = ()
 
@@ -106,7 +106,7 @@ class Table(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """Texts that HTML shows after a click. A terminal shows the summary alone, with the hint where the texts are."""
+    """Texts that HTML shows after a click. A terminal shows only the summary, with a hint to the texts."""
 
     summary: str
     inside: Sequence[str]

@@ -13,7 +13,8 @@ _PICTURES = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in 
 }
 _C1 = range(0x80, 0xA0)
 _DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
-"""Embeddings, overrides and isolates, which reorder the text around them. Direction marks do not, and Arabic needs them."""
+"""Embeddings, overrides and isolates, which reorder the text around them. Direction marks are kept, because Arabic
+needs them."""
 _PICTURES |= dict.fromkeys((*_C1, *_DIRECTIONS), _UNKNOWN)
 # All replaced characters, for texts in which they are escaped instead.
 _ACTIVE = re.compile("[" + "".join(map(re.escape, map(chr, _PICTURES))) + "]")

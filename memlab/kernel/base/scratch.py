@@ -28,7 +28,7 @@ _local = threading.local()
 def zeros(size: int, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:
     """Yield a reusable array of zeros, which the block must reset to zeros.
 
-    Each thread has its own arrays, and a nested block gets another one. If the block raises, its array is dropped.
+    Each thread has its own arrays, and a nested block gets another array. If the block raises, its array is dropped.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ def enlarge(array: NDArray[Any], size: int, needed: int) -> NDArray[Any]:
 def return_memory() -> None:
     """Return this process's freed memory to the operating system.
 
-    glibc keeps what each thread has freed. A server that seals slates in each of its threads would keep the peak of all of
-    them, 100 MB each. Other allocators return memory by themselves.
+    glibc keeps the memory that each thread has freed. A server that seals slates in each of its threads would keep the
+    peak of all of them, 100 MB each. Other allocators return memory by themselves.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Embedders: from texts to integer vectors, by the shipped model or any other.
+"""Embedders, which convert texts to integer vectors by the shipped model or another model.
 
 >>> embedder = load_embedder()  # no network, no torch
 >>> embedder.encode(["The user prefers tabs"]).shape

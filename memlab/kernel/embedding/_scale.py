@@ -33,8 +33,8 @@ components .8 to 1.2, counts of letters at most .8, random vectors at most .5. O
 def measure_scale(embedder: Embedder, texts: Sequence[str]) -> dict[str, Any]:
     """Compare an embedder with the shipped model on texts of a lab.
 
-    Equal quantiles of pairs of texts map the embedder's cosines to closeness. Its quality is how far the second half of a
-    text is nearer to the first half than other second halves are.
+    Equal quantiles of pairs of texts map the embedder's cosines to closeness. The embedder's quality is how much nearer
+    the second half of a text is to the first half than other second halves are.
 
     Parameters
     ----------

@@ -163,7 +163,7 @@ _REACH = 24
 _OTHER_CLAUSE = 0.6
 """Factor on the weight of words in another clause of the same sentence."""
 _LEAST = 0.4
-"""Minimum cosine between the words around two values from which they are values of the same thing."""
+"""Minimum cosine between the words around two values at which they count as values of the same thing."""
 _DENIED = 0.7
 """Minimum share of the denied words that a sentence must contain to count as the denied sentence."""
 _MOST = 256
@@ -237,7 +237,7 @@ def restated(old: str, new: str, language: str = "english") -> list[Restated]:
 
 
 class Asked:
-    """A question, to test whether a later text restates the statement that it asks for.
+    """A query, to test whether a later text restates the statement that the query asks for.
 
     >>> asked = Asked("How many shelves has the shed?")
     >>> older, newer = "The shed has 12 shelves and a door of oak", "The shed has 15 shelves"

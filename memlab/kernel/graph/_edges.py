@@ -174,16 +174,16 @@ class Edges:
         nodes. Self-loops and weights outside 0-1 are refused. ``relation``, ``weight``,
         ``reinforcements`` and ``created`` may be one value for all edges.
 
-        ``max_degree`` is the maximum number of edges of one relation at a node, in both directions
-        together. If a new edge exceeds it, the strongest edges are kept, and of equally strong ones
-        the newer. A weaker old edge is removed. A new edge that is itself too weak is not added and
-        has number -1. Other nodes and relations do not change. The result depends only on the edges
-        so far and on this call, so a replayed log of calls gives the same edges.
+        ``max_degree`` is the maximum number of edges of one relation at a node, in both directions together. If a new
+        edge exceeds it, the strongest edges are kept, and of equally strong edges the newer. A weaker old edge is
+        removed. A new edge that is itself too weak is not added and has number -1. Other nodes and relations do not
+        change. The result depends only on the edges so far and on this call, so a replayed log of calls gives the same
+        edges.
         """
         sources, targets = to_integers("source", source), to_integers("target", target)
         if sources.ndim != 1 or sources.shape != targets.shape:
             raise InputError(
-                f"{sources.size} sources do not pair with {targets.size} targets. Pass one source and one target per edge."
+                f"There are {sources.size} sources but {targets.size} targets. Pass one source and one target per edge."
             )
         count = len(sources)
         columns = {
@@ -197,10 +197,10 @@ class Edges:
         _check(sources, targets, columns, nodes)
         if self._size + count > _MAX_EDGES:
             raise InputError(
-                f"A graph holds at most {_MAX_EDGES:,} edges; {self._size:,} and {count:,} new ones exceed this."
+                f"A graph can have at most {_MAX_EDGES:,} edges; {self._size:,} and {count:,} new ones exceed this."
             )
         if max_degree is not None and max_degree < 1:
-            raise InputError(f"max_degree is at least 1, not {max_degree}.")
+            raise InputError(f"max_degree must be at least 1, not {max_degree}.")
         if max_degree is None or not count:
             return self._add(sources, targets, columns)
         removed, refused = _weakest(
@@ -228,7 +228,7 @@ class Edges:
         bad = ~((weights >= 0) & (weights <= 1))
         if bad.any():
             at = int(np.argmax(bad))
-            raise InputError(f"Edge {numbers[at]}: a weight lies in 0..1, not {weights[at]}.")
+            raise InputError(f"Edge {numbers[at]}: a weight must be in 0..1, not {weights[at]}.")
         removed = ~self._columns["alive"][numbers]
         if removed.any():
             raise InputError(
@@ -245,7 +245,9 @@ class Edges:
         wanted = np.asarray(edges)
         if wanted.dtype == np.bool_:
             if wanted.shape != (self._size,):
-                raise InputError(f"A mask of edges has {self._size} values, not {wanted.shape}.")
+                raise InputError(
+                    f"A mask of edges must have {self._size} values, not {wanted.shape}."
+                )
             wanted = np.flatnonzero(wanted)
         numbers = np.sort(self._numbers(wanted))
         numbers = numbers[np.diff(numbers, prepend=-1) > 0]
@@ -325,7 +327,7 @@ class Edges:
         sources, targets = to_integers("source", source), to_integers("target", target)
         if sources.ndim != 1 or sources.shape != targets.shape:
             raise InputError(
-                f"{sources.size} sources do not pair with {targets.size} targets. Pass one source and one target per edge."
+                f"There are {sources.size} sources but {targets.size} targets. Pass one source and one target per edge."
             )
         relations = _filled("relation", to_integers("relation", relation), len(sources))
         forward = self.degree(sources) <= self.degree(targets)
@@ -477,7 +479,7 @@ def _check(
     counts = nodes.counts if isinstance(nodes, Nodes) else (nodes, 0, 0, 0)
     absent = _mask_absent(sources, counts) | _mask_absent(targets, counts)
     loops, light = sources == targets, ~((weights >= 0) & (weights <= 1))
-    # Negative numbers are large as unsigned ones, so one comparison checks both bounds.
+    # Negative numbers are large as unsigned numbers, so one comparison checks both bounds.
     relation = columns["relation"].view(np.uint64) > _MAX_RELATION
     reinforced = columns["reinforcements"].view(np.uint64) > _MAX_REINFORCED
     if not (absent | loops | light | relation | reinforced).any():
@@ -492,8 +494,8 @@ def _check(
     for bad, why in (
         (absent, bounds),
         (loops, "a node cannot be linked to itself."),
-        (light, "a weight lies in 0..1."),
-        (relation, f"a relation code lies in 0..{_MAX_RELATION}."),
+        (light, "a weight must be in 0..1."),
+        (relation, f"a relation code must be in 0..{_MAX_RELATION}."),
         (reinforced, f"reinforcements lie in 0..{_MAX_REINFORCED}."),
     ):
         if bad.any():

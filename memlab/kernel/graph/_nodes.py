@@ -112,7 +112,7 @@ class Nodes:
         self, vocabularies: Mapping[str, Sequence[str]] | None = None, *, memories: int = 0
     ) -> None:
         if not 0 <= memories <= _KIND_SIZE:
-            raise InputError(f"A graph holds 0..{_KIND_SIZE} memories, not {memories}.")
+            raise InputError(f"A graph can have 0 to {_KIND_SIZE} memories, not {memories}.")
         self._memories = memories
         self._names: list[list[str]] = [[] for _ in NODE_KINDS]
         self._numbers: list[dict[str, int]] = [{} for _ in NODE_KINDS]
@@ -127,7 +127,7 @@ class Nodes:
         """Set the number of memory nodes to an equal or larger number."""
         if not self._memories <= memories <= _KIND_SIZE:
             raise InputError(
-                f"Memories grow from {self._memories} to at most {_KIND_SIZE}, not to {memories}."
+                f"The number of memories can grow from {self._memories} to at most {_KIND_SIZE}, not to {memories}."
             )
         self._memories = memories
 
@@ -140,7 +140,9 @@ class Nodes:
         wanted = list(names)
         for name in wanted:
             if not isinstance(name, str) or not name:
-                raise InputError(f"A {kind} has a name, not {name!r}.")
+                raise InputError(
+                    f"The name of a {kind} must be a text with at least one character, not {name!r}."
+                )
         numbers, vocabulary = self._numbers[kind_code], self._names[kind_code]
         codes = np.empty(len(wanted), dtype=np.int64)
         for position, name in enumerate(wanted):
@@ -207,7 +209,7 @@ class Nodes:
         kind_code = _kind_code(kind)
         if kind_code == 0:
             raise InputError(
-                "A memory is known by its row, not by a name. Pass another kind of node, or the row."
+                "A node that is a memory has a row number and no name. Pass the row, or another kind of node."
             )
         return kind_code
 
@@ -267,8 +269,7 @@ class Layout:
     def with_room_for(self, codes: Ints) -> Layout:
         """Return a layout that is large enough for the nodes ``codes``.
 
-        The result is this layout, or one in which the kinds that are too small have at least
-        doubled.
+        The result is this layout, or a layout in which the kinds that are too small have at least doubled.
         """
         if not len(codes):
             return self
@@ -299,7 +300,7 @@ def to_integers(what: str, values: ArrayLike) -> Ints:
     if array.size and (
         array.dtype.kind not in "iu" or (array.dtype == np.uint64 and array.max() >= 1 << 63)
     ):
-        raise InputError(f"Every {what} is a whole number of 64 bits, not {array.dtype}.")
+        raise InputError(f"Every {what} must be a whole number of 64 bits, not {array.dtype}.")
     return array.astype(np.int64, copy=False)
 
 
@@ -330,7 +331,7 @@ RUN_MIN, RUN_SHARE = 65_536, 16
 There must be more than this number, and more than a sixteenth of the edges of the base.
 """
 
-# A sort key has the node in its high 32 bits; the low ones hold the edge and its direction.
+# A sort key has the node in its high 32 bits; the low bits hold the edge and its direction.
 _WORD = 32
 _LOW = (1 << _WORD) - 1
 

@@ -146,7 +146,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
     nodes, groups = to_integers("row", rows), to_integers("label", labels)
     if nodes.ndim != 1 or nodes.shape != groups.shape:
         raise InputError(
-            f"{nodes.size} rows do not pair with {groups.size} labels. Pass one cluster label for each row."
+            f"There are {nodes.size} rows but {groups.size} labels. Pass one cluster label for each row."
         )
     order = np.argsort(nodes, kind="stable")
     nodes, groups = nodes[order], groups[order]
@@ -213,9 +213,8 @@ Rounding errors must not move nodes.
 class Communities:
     """A partition of nodes: ``labels[i]`` is the community of node ``rows[i]``.
 
-    Community 0 is the largest, and of equally large ones the one with the smallest member comes
-    first. ``rows`` are the nodes with an edge, ascending. ``modularity`` is the weighted modularity
-    of Newman (2004).
+    Community 0 is the largest. Of equally large communities, the community with the smallest member comes first.
+    ``rows`` are the nodes with an edge, ascending. ``modularity`` is the weighted modularity of Newman (2004).
     """
 
     rows: Ints
@@ -258,7 +257,7 @@ def communities(
     if keep is not None:
         if keep.shape != used.shape or keep.dtype != np.bool_:
             raise InputError(
-                f"A mask of edges has {len(edges)} flags, not {keep.dtype} {keep.shape}."
+                f"A mask of edges must have {len(edges)} flags, not {keep.dtype} {keep.shape}."
             )
         used &= keep
     graph = simple_graph(edges, used)
@@ -445,10 +444,10 @@ def trace(edges: Edges, node: int, depth: int, *, limit: int = 100) -> Trace:
 
     At most ``limit`` paths of at most ``depth`` edges are returned.
 
-    The strength of a path is the product of its weights. Of equally strong paths the shorter one
-    comes first, then the one whose edges have smaller numbers. Weights are at most 1, so a path
-    comes after the path that it continues. The edges of at most ``limit`` nodes are read. Raises
-    InputError if ``depth`` or ``limit`` is below 1, or if a relation has no name.
+    The strength of a path is the product of its weights. Of equally strong paths, the shorter path comes first, then
+    the path whose edges have smaller numbers. Weights are at most 1, so a path comes after the path that it continues.
+    The edges of at most ``limit`` nodes are read. Raises InputError if ``depth`` or ``limit`` is below 1, or if a
+    relation has no name.
 
     >>> edges = Edges()
     >>> edges.append([0, 1, 0], [1, 2, 2], [1, 2, 1], [0.9, 0.8, 0.5], nodes=3).tolist()
@@ -462,7 +461,7 @@ def trace(edges: Edges, node: int, depth: int, *, limit: int = 100) -> Trace:
     """
     if depth < 1 or limit < 1:
         raise InputError(
-            f"A trace has at least one path of at least one edge, not {limit} paths of up to {depth} edges."
+            f"A trace needs at least one path of at least one edge, not {limit} paths of up to {depth} edges."
         )
     node_kinds([node])
     start = Path((node,), (), (), (), (), 1.0)

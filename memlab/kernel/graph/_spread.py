@@ -46,8 +46,7 @@ class EdgeBatch:
     Attributes
     ----------
     source, target
-        The node that activation leaves and the node that it reaches, whatever the direction of the
-        edge.
+        The node that activation leaves and the node that it reaches, regardless of the direction of the edge.
     outgoing
         Whether the edge points from source to target.
     activation
@@ -358,11 +357,10 @@ def spread(
     in the energies. Each activation is too low by at most ``left``. The activations and ``left``
     sum to the energy of the seeds.
 
-    A wave crosses at most ``max_crossings`` edges. Nodes pass activation on by falling activation,
-    ties by node, until the next node would exceed the limit. A node with more than ``fan_out``
-    edges uses that many of the newest. The result is deterministic and does not depend on how the
-    edges are stored. With ``validated``, the caller has checked that seeds ascend, exist and have a
-    finite energy.
+    A wave crosses at most ``max_crossings`` edges. Nodes pass activation on in order of decreasing activation, with
+    ties by node, until the next node would exceed the limit. A node with more than ``fan_out`` edges uses that many of
+    the newest. The result is deterministic and does not depend on how the edges are stored. With ``validated``, the
+    caller has checked that seeds ascend, exist and have a finite energy.
 
     Raises InputError for seeds that repeat, do not exist or have an energy that is not finite.
     InputError is also raised if ``pass_on`` returns a result of the wrong length or if the mode is
@@ -383,7 +381,7 @@ def spread(
             f"not steps={steps}, threshold={threshold}, max_crossings={max_crossings} and fan_out={fan_out}."
         )
     if not 0 <= damping < 1:
-        raise InputError(f"Damping is at least 0 and below 1, not {damping}.")
+        raise InputError(f"Damping must be at least 0 and below 1, not {damping}.")
     codes, own = (
         (np.asarray(rows), np.asarray(energy)) if validated else _seeds(rows, energy, nodes)
     )
@@ -420,7 +418,9 @@ def activate(
     ([0, 1, 2], [1.25, 1.0, 0.125])
     """
     if not 0 <= decay <= 1:
-        raise InputError(f"The decay, the share that an edge passes on, lies in 0..1, not {decay}.")
+        raise InputError(
+            f"The decay, the share that an edge passes on, must be between 0 and 1, not {decay}."
+        )
     seeds, own = np.asarray(rows), np.asarray(energy, dtype=np.float64)
     return spread(
         edges,

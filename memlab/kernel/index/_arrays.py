@@ -141,7 +141,7 @@ _STACKED = 64
 def products(left: NDArray[Any], right: NDArray[F]) -> NDArray[F]:
     """Return ``left @ right.T`` in the dtype of ``right``, computed in blocks.
 
-    For small whole numbers, the order of additions does not matter, so the result equals that of one undivided product.
+    For small whole numbers, the order of additions does not matter, so the result equals an undivided product.
     All pairs of a hundred rows take 0.25 ms of processor time. An undivided product takes 2.1 ms, and 10 ms with
     waiting on a busy machine.
 

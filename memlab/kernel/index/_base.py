@@ -170,8 +170,8 @@ class Forest:
     def near(self, point: NDArray[np.float32], n: int, effort: float) -> NDArray[np.int64]:
         """Return about four times ``n`` rows near ``point``, as candidates for exact scoring."""
         nodes = max(round(self._search_k * effort), n)
-        # Four times as many candidates are scored exactly, because the projection misorders the most distant ones. This
-        # takes 0.1 ms more.
+        # Four times as many candidates are scored exactly, because the projection misorders the most distant
+        # candidates. This takes 0.1 ms more.
         wanted = min(max(4 * n, 400), self._rows)
         rows = self._index.get_nns_by_vector(point.tolist(), wanted, nodes)
         return np.array(rows, dtype=np.int64)

@@ -4,8 +4,8 @@
 
 Among a million memories, a common word occurs in tens of thousands, and its rows cannot be among the best by this word
 alone. So the rarest words are read first, and the other words only for rows that can still reach the top. Rows are
-excluded by bounds, as in MaxScore (Turtle & Flood 1995). All results are exact: equal to ``bm25`` and ``coverage`` to
-the bit.
+excluded by bounds, as in MaxScore (Turtle & Flood 1995). All results are exact: bit-identical to those of ``bm25`` and
+``coverage``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
 # Lucene's form: ``idf * tf / (tf + k1 * (1 - b + b * length / mean))`` with ``idf = log(1 + (N - df + .5) / (df +
 # .5))``. Document frequencies are counted from the hits. So a mask passed to ``Words.hits`` gives the scores of an
 # index of the masked rows alone. The caller passes the number and mean length of these rows. Sums run in the order of
-# the query's terms, whatever the layout of postings, so scores are equal to the bit.
+# the query's terms, regardless of the layout of postings, so scores are bit-identical.
 
 
 Ints = NDArray[np.int64]
@@ -333,7 +333,7 @@ _LOOK_UP_RATIO = 16
 """Minimum ratio of a word's postings to the remaining rows from which looking up each row is faster."""
 
 _SAFE = 1.0 - 1e-9
-"""The factor on bounds. They are summed in another order than scores, so the last bits may differ."""
+"""The factor on bounds. Bounds are summed in another order than scores, so the last bits may differ."""
 
 Rows = NDArray[np.int64]
 

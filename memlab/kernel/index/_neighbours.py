@@ -185,14 +185,14 @@ _AT_ONCE = 1 << 26
 """The size in bytes up to which an index is compared with its checksum during a search, which takes 25 ms."""
 
 _MEMORY = Path("/dev/shm")
-"""A folder in memory, which Linux has and macOS has not."""
+"""A folder in memory, which exists on Linux but not on macOS."""
 
 _RETRY = 5.0
 """Seconds between two attempts to build while another process holds the lock."""
 
 
 class Neighbours:
-    """Build, publish and validate the nearest-neighbour index of ``vectors``.
+    """The nearest-neighbour index of ``vectors``: built, published and validated.
 
     The bases are in ``folder``, which the first build creates. None means a temporary folder that is removed with this
     object; ``secret`` keeps that folder in memory, for vectors that must not reach a disk. ``kind`` is a kind of index,
@@ -260,7 +260,7 @@ class Neighbours:
         """Switch to the largest valid index, and start a build if one is due.
 
         A call takes microseconds if nothing has changed. After a change of the embedder, pass its ``vectors``; they
-        replace the previous ones.
+        replace the previous vectors.
         """
         with self._mutex:
             if vectors is not None and vectors is not self._vectors:
@@ -595,7 +595,7 @@ _SWEEP_PAUSE = 0.02
 def sweep(folder: Path, *, timeout: float = 30.0) -> None:
     """Remove all finished and unfinished index files in ``folder``.
 
-    The lock of builders is held meanwhile. Processes that have mapped an index can still read it.
+    The lock of builders is held during the removal. Processes that have mapped an index can still read it.
 
     Raises
     ------

@@ -329,7 +329,7 @@ class Words:
         Each stem occurs once. Stems that no text contains are counted in ``unknown``.
         """
         if not isinstance(text, str):
-            raise InputError(f"A query is a str, not {type(text).__name__}.")
+            raise InputError(f"A query must be a str, not {type(text).__name__}.")
         tokens = words_of(text)
         # Known and unknown stems are collected separately, because known stems come first in `words`.
         known_words: dict[int, str] = {}
@@ -389,7 +389,7 @@ class Words:
         """
         if mask is not None and (mask.dtype != np.bool_ or mask.shape != (self._size,)):
             raise InputError(
-                f"A mask is a bool array ({self._size},), not {mask.dtype} {mask.shape}."
+                f"A mask must be a boolean array of shape ({self._size},), not {mask.dtype} {mask.shape}."
             )
         # Later segments have later rows, so the rows of each term stay in ascending order.
         segments = [(segment, segment.slices(query.terms)) for segment in self._segments]

@@ -56,8 +56,8 @@ class IndexReport(Displayed):
     problems
         Messages about damage that ``verify`` has detected, or None if no check was requested.
     ways, recommended
-        The compared ways of search and the recommended one, with ``compare``; else None. A row has the recall, the median
-        of the processor time of a search, the processor time of the build, and the size.
+        The compared ways of search and the recommended way, with ``compare``; otherwise None. A row has the recall, the
+        median of the processor time of a search, the processor time of the build, and the size.
 
     Examples
     --------
@@ -175,7 +175,9 @@ def report(
         )
         queries = vectors.take(own)
     if queries.ndim != 2 or not len(queries):
-        raise InputError(f"Queries are a matrix (queries, {vectors.dim}), not {queries.shape}.")
+        raise InputError(
+            f"Queries must be a matrix of shape (queries, {vectors.dim}), not {queries.shape}."
+        )
     shares: list[float] = []
     times: list[float] = []
     exact_times: list[float] = []

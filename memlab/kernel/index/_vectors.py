@@ -277,7 +277,8 @@ EXACT_UP_TO = 100_000
 
 SCANNED_UP_TO = 400_000
 """The number of rows up to which search is exact where numkong is installed. Its products of integers take 1.3 ms per
-100,000 rows and are those of NumPy to the bit; Annoy takes 5 to 8 ms for a recall@10 of .93 to .89 from 100,000 to here."""
+100,000 rows and are bit-identical to those of NumPy; Annoy takes 5 to 8 ms for a recall@10 of .93 to .89 from 100,000
+to here."""
 
 
 # The package is optional. Small labs never search so many rows, so they do not wait for its import.
@@ -388,7 +389,7 @@ class Vectors:
         vectors = np.asarray(vectors)
         if vectors.dtype != np.int8 or vectors.ndim != 2 or vectors.shape[1] != self.dim:
             raise InputError(
-                f"Vectors are appended as an int8 matrix (rows, {self.dim}), not {vectors.dtype} {vectors.shape}."
+                f"New vectors must be an int8 matrix of shape (rows, {self.dim}), not {vectors.dtype} {vectors.shape}."
             )
         if not len(vectors):
             return
@@ -498,7 +499,7 @@ class Vectors:
         if n < 0:
             raise InputError(f"The number of neighbours must be at least 0, not {n}.")
         admitted = self._count_admitted(rows, mask)
-        # Products of all rows are cheaper than copies of the eligible ones.
+        # Products of all rows are cheaper than copies of the eligible rows.
         if self.exact_up_to < admitted <= self.searched_up_to:
             cosines = self._cosines(queries, square, None)
             if admitted == self._stored.size:
@@ -542,7 +543,7 @@ class Vectors:
                     yield _take_best(rows, self._cosines(query, square, rows), n)
                 continue
             norms = np.sqrt(np.maximum(tail.squares, 1.0)).astype(np.float32)
-            # A few single products are as fast as one of matrices, and do not wait for its threads.
+            # A few single products are as fast as one product of matrices, and do not wait for its threads.
             few = len(block) <= _SINGLE
             rough = np.vecdot(tail.matrix, block[:, None]) if few else block @ tail.matrix.T
             rough /= norms
@@ -698,7 +699,7 @@ class Vectors:
         if mask is not None:
             if mask.dtype != np.bool_ or mask.shape != (self._stored.size,):
                 raise InputError(
-                    f"A mask has one flag for each of {self._stored.size} rows, not {mask.dtype} {mask.shape}."
+                    f"A mask must have one flag for each of {self._stored.size} rows, not {mask.dtype} {mask.shape}."
                 )
             count = int(np.count_nonzero(mask))
             if rows is not None and len(rows) != count:
@@ -715,7 +716,7 @@ class Vectors:
         """Check the type and range of row numbers, and return them as int64."""
         rows = np.asarray(rows)
         if rows.ndim != 1 or (len(rows) and rows.dtype.kind not in "iu"):
-            raise InputError(f"Rows are a vector of integers, not {rows.dtype} {rows.shape}.")
+            raise InputError(f"Rows must be a vector of integers, not {rows.dtype} {rows.shape}.")
         if len(rows) and not (rows.min() >= 0 and rows.max() < self._stored.size):
             raise InputError(
                 f"Rows must be in 0..{self._stored.size - 1}, not {int(rows.min())}..{int(rows.max())}."
@@ -727,7 +728,7 @@ class Vectors:
         query = np.asarray(query)
         if query.dtype != np.int8 or query.ndim not in (1, 2) or query.shape[-1] != self.dim:
             raise InputError(
-                f"A query is an int8 vector ({self.dim},), not {query.dtype} {query.shape}."
+                f"A query must be an int8 vector of shape ({self.dim},), not {query.dtype} {query.shape}."
             )
         wide = query.astype(np.int64)
         return query.astype(np.float32), np.vecdot(wide, wide).astype(np.float64)

@@ -206,7 +206,7 @@ def _sealed(connection: sqlite3.Connection) -> Iterator[Fault]:
 def _digests(connection: sqlite3.Connection) -> tuple[dict[int, str], list[tuple[int, int]]]:
     """Return the digest of each segment, and the ranges of recalls that were dropped.
 
-    The digest is the one in the last event about the segment.
+    The digest comes from the last event about the segment.
     """
     digests: dict[int, str] = {}
     began: dict[int, int] = {}

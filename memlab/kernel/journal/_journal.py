@@ -144,10 +144,9 @@ class Journal(Reading):
         If ``path`` is None, the lab is kept in memory. A lab that is created with a ``key`` is
         encrypted; ``unlock`` says where the key of an encrypted lab comes from otherwise.
 
-        ``timeout`` is the number of seconds for which a write waits for another writer. Together
-        with ``read_only``, ``immutable=True`` opens a cleanly closed lab on a disk where SQLite
-        cannot write the index of its log. No process, on any machine, may write the lab meanwhile,
-        because such a write would go unnoticed.
+        ``timeout`` is the number of seconds for which a write waits for another writer. Together with ``read_only``,
+        ``immutable=True`` opens a cleanly closed lab on a disk where SQLite cannot write the index of its log. No
+        process, on any machine, may write the lab during this time, because such a write would go unnoticed.
 
         A journal of an older format is migrated. ``mend`` returns corrected bodies of the events of
         format 1. With ``read_only``, a copy in memory is migrated if its tables differ. The
@@ -192,9 +191,9 @@ class Journal(Reading):
             reader = _open_reader(path, file, immutable, timeout, opened)
             version, writer = _database.check_format(reader, file), None
             if not read_only:
-                # One connection reads and writes, so that a lab needs three descriptors: database,
-                # log and its index. The first one is closed before, because SQLite keeps the
-                # descriptor of a connection that closes beside another one.
+                # One connection reads and writes, so that a lab needs three descriptors: database, log and its index.
+                # The first connection is closed before, because SQLite keeps the descriptor of a connection that closes
+                # while another is open.
                 reader.close()
                 reader = writer = opened.enter_context(
                     contextlib.closing(_database.connect_journal(path, "rw", timeout))
@@ -580,7 +579,7 @@ class JournalView:
     """A read-only view of ``journal`` up to the event ``head``.
 
     Closing the view leaves the journal open. Texts and vectors are found by ids, which only events
-    reveal, so those of later events are out of reach.
+    reveal, so the texts and vectors of later events are out of reach.
     """
 
     read_only = True

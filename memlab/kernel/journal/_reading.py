@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 SEALING = ("seal", "thin")
-"""The kinds of events that hold digests of segments, new and thinned ones."""
+"""The kinds of events that hold digests of new and thinned segments."""
 
 # One row for each kind of content: name, number of rows, bytes. The names are shown by ``memlab du``.
 _USAGE = """

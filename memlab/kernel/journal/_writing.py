@@ -400,7 +400,7 @@ class Transaction:
     def _check_open(self) -> None:
         """Raise LabError if the block of this write has ended."""
         if not self._open:
-            raise LabError("This write has ended. Open another with journal.write().")
+            raise LabError("This write transaction has ended. Begin another with journal.write().")
 
     def _apply(self, connection: sqlite3.Connection) -> bool:
         """Write all rows into the open transaction, and return whether any row was written."""
@@ -509,7 +509,7 @@ def _embedder(connection: sqlite3.Connection, fingerprint: str) -> int:
 def _id(id: int) -> int:
     """Return an id as an int. Raises InputError unless it is from 1 to 2^63 - 1."""
     if isinstance(id, bool | float | str) or not 1 <= id <= _LAST_ID:
-        raise InputError(f"An id must be an int from 1 on, not {id!r}.")
+        raise InputError(f"An id must be an integer of at least 1, not {id!r}.")
     return int(id)
 
 

@@ -360,7 +360,7 @@ class ArrayProgram:
         Names may have hyphens or underscores, and columns may be any sequences.
         """
         if order is not None and not isinstance(order, np.ndarray):
-            raise InputError(f"order is an array of memory ids, not {type(order).__name__}.")
+            raise InputError(f"order must be an array of memory ids, not {type(order).__name__}.")
         # The first column determines the number of rows; without inputs the other arguments do.
         size, ready = -1, []
         for _, name, snake, dtype in self.inputs:
@@ -389,8 +389,8 @@ class ArrayProgram:
     ) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
         """Run the program on arrays in the order of `inputs`, with null masks.
 
-        A mask without nulls costs as much as one with nulls, so callers should pass None. `quiet` is True if the caller has
-        switched warnings off.
+        A mask without nulls costs as much as a mask with nulls, so callers should pass None. `quiet` is True if the
+        caller has switched warnings off.
         """
         # Bit i of `nullable` is set if input i has nulls; each combination has a program of its own.
         values, masks = self.values.copy(), self.masks.copy()

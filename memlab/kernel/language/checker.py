@@ -228,7 +228,8 @@ class Checker:
         if kind == "keyword":
             raise self.error(f":{form.text} is a keyword, and a value is expected here.", form)
         raise self.error(
-            "A list is written only after in, or as the bindings of let. Use parentheses.", form
+            "A list in brackets is allowed only after in and as the bindings of let. Use parentheses.",
+            form,
         )
 
     def want(self, form: Form, env: Env, type: Type, why: str, *, tail: bool = False) -> Node:
@@ -261,7 +262,7 @@ class Checker:
         if name in LITERALS:
             return self.dag.constant(LITERALS[name], None if LITERALS[name] is None else "bool")
         if name == "else":
-            raise self.error("else is only the last test of cond or case.", form)
+            raise self.error("else can only be the last test of cond or case.", form)
         if name in self.signature.inputs and not self.calls:
             raise self.unlisted(form)
         if self.is_function(name):
@@ -291,7 +292,7 @@ class Checker:
             )
         head = form.items[0]
         if head.kind != "symbol":
-            raise self.error("The first item of a form is the name of a function.", head)
+            raise self.error("The first item of a form must be the name of a function.", head)
         name = head.text
         if name in env:
             bound = env[name]

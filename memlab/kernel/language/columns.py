@@ -6,7 +6,7 @@ context. A node that is used twice, or that is deep, therefore becomes a column 
 stages. The query runs without optimizations: none remain, and an optimizer that folds literals would change bits.
 
 Polars 2.1 computes differently with a literal than with a column: ``x/c`` as ``x*(1/c)``, ``x+0`` as ``x``, ``0-x`` as
-``-x``. Such a constant becomes a column of its own, as does one that may be the only result of a choice.
+``-x``. Such a constant becomes a column of its own, and so does a constant that may be the only result of a choice.
 
 Polars treats a column of length 1 as a literal, which also changes bits: (1/3)^5 is then a product instead of a call of
 ``pow``. A frame of one row is therefore computed by the row program. A short frame is computed eagerly, because a lazy
@@ -104,7 +104,7 @@ class RowProgram:
         """Return the value of every node for one item."""
         if aggregates is not None and not isinstance(aggregates, Mapping):
             raise InputError(
-                f"aggregates are a row of Policy.aggregates, by name, not {describe_value(aggregates)}."
+                f"aggregates must be a row of Policy.aggregates, by name, not {describe_value(aggregates)}."
             )
         # Inputs come first, then aggregates, then every operation after its arguments.
         registers: list[Any] = self.template.copy()

@@ -48,13 +48,13 @@ def bindings(checker: Checker, form: Form) -> list[tuple[Form, Form]]:
     if items and items[0].kind in ("list", "call"):
         for pair in items:
             if pair.kind not in ("list", "call") or len(pair.items) != 2:
-                raise checker.error("A binding is a name and a value.", pair)
+                raise checker.error("A binding must be a name and a value: [name value].", pair)
     items = flat_pairs(items)
     if len(items) % 2:
         raise checker.error("The last name of these bindings has no value.", items[-1])
     for name in items[::2]:
         if name.kind != "symbol":
-            raise checker.error("A binding begins with a name.", name)
+            raise checker.error("A binding must begin with a name: [name value].", name)
         if ALIASES.get(name.text, name.text) in checker.forms or name.text in ("else", *LITERALS):
             raise checker.error(
                 f"{name.text} is a form of the dialect and cannot be bound. Choose another name for the variable.",
@@ -62,7 +62,7 @@ def bindings(checker: Checker, form: Form) -> list[tuple[Form, Form]]:
             )
     if len(form.items) != 3:
         raise checker.error(
-            f"{form.head} has one expression as its body, but {len(form.items) - 2} are given.",
+            f"{form.head} must have one expression as its body, but {len(form.items) - 2} are given.",
             form,
         )
     return list(zip(items[::2], items[1::2], strict=True))
@@ -141,7 +141,7 @@ def paired(
     if clauses:
         for item in items:
             if item.kind not in ("list", "call") or len(item.items) != 2:
-                raise checker.error(f"A clause of {form.head} is a test and a value.", item)
+                raise checker.error(f"A clause of {form.head} must be a test and a value.", item)
         pairs = [(item.items[0], item.items[1]) for item in items]
     else:
         if len(items) % 2:
@@ -149,7 +149,7 @@ def paired(
         pairs = list(zip(items[::2], items[1::2], strict=True))
     for test, _ in pairs[:-1]:
         if test.kind == "symbol" and test.text == "else":
-            raise checker.error(f"else is the last test of {form.head}.", test)
+            raise checker.error(f"else must be the last test of {form.head}.", test)
     if not pairs or pairs[-1][0].kind != "symbol" or pairs[-1][0].text not in ELSE:
         raise checker.error(
             f"{form.head} has no else, but every policy needs a value: end it with else and a value.",
@@ -190,7 +190,7 @@ def _quote(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     """Check a quoted name, number or string."""
     literal = unquoted(form)
     if literal.kind not in ("str", "int", "float"):
-        raise checker.error("Only a name, a number or a string is quoted here.", form)
+        raise checker.error("Only a name, a number or a string can be quoted here.", form)
     return checker.check(literal, env, tail=tail)
 
 
@@ -218,7 +218,7 @@ def _member(checker: Checker, subject: Node, keys: tuple[Form, ...]) -> Node:
         if (key.kind == "str") != (type == "str") or type == "bool":
             what = {"num": "numbers", "str": "strings"}.get(type, "nothing")
             raise checker.error(
-                f"This literal has the wrong type: the tested value can be compared with {what}.",
+                f"This literal has the wrong type: the tested value can only be compared with {what}.",
                 key,
             )
         if type == "str":
@@ -500,7 +500,7 @@ def _set_test(op: str, checker: Checker, form: Form, env: Env, tail: bool) -> No
                 options,
             )
         if any(key.kind != "str" for key in keys):
-            raise checker.error("A set contains strings only.", options)
+            raise checker.error("A set can contain strings only.", options)
         words = tuple(dict.fromkeys(key.text for key in keys))
     sets = []
     for name in names:
@@ -534,7 +534,9 @@ def _function_value(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 def _misplaced(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     """Refuse a form that is only allowed at the top of a file."""
-    raise checker.error(f"{form.head} is written only at the top of a file.", form, PolicyNameError)
+    raise checker.error(
+        f"{form.head} can be used only at the top level of a file.", form, PolicyNameError
+    )
 
 
 def _length(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
@@ -552,7 +554,7 @@ def _range(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     if checker.check(size, env).op != "length" or any(
         each.number or each.kind != "int" for each in start
     ):
-        raise checker.error("A range covers all items: (range 0 (length acts)).", form)
+        raise checker.error("A range must cover all items, as in (range 0 (length acts)).", form)
     return checker.dag.of_slate("items", checker.dag.constant(True, "bool"))
 
 

@@ -226,7 +226,7 @@ def _not(dag: Dag, x: Node) -> Node | None:
 
 def _and(dag: Dag, x: Node, y: Node) -> Node | None:
     """Rewrite a conjunction with a constant or with two equal arguments."""
-    # Constants and equal arguments decide or drop out of the conjunction, in three-valued logic as well.
+    # Constants and equal arguments decide or drop out of the conjunction, also in three-valued logic.
     if x is y or _is(y, True) or _is(x, False):
         return x
     return y if _is(x, True) or _is(y, False) else None

@@ -300,7 +300,7 @@ class Expander:
                 if several.kind not in ("call", "list"):
                     raise self._error(
                         PolicyTypeError,
-                        f"{call.macro} inserts the items of this argument, so it is a call or a list.",
+                        f"{call.macro} inserts the items of this argument, so the argument must be a call or a list.",
                         several,
                     )
                 self._step(call, len(several.items))

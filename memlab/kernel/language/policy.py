@@ -579,7 +579,7 @@ def compile_policy(
     0.85
     """
     if not isinstance(source, str | PolicyForm):
-        raise InputError(f"A policy is text, not {type(source).__name__}: {source!r}.")
+        raise InputError(f"A policy must be a text, not {type(source).__name__}: {source!r}.")
     if not isinstance(signature, Signature):
         raise InputError(
             f"A policy is checked against a Signature, such as SLOTS[name].signature; not {signature!r}."
@@ -599,7 +599,7 @@ def _chosen(params: Mapping[str, float]) -> dict[str, float]:
         raise InputError(f"Parameters are given by name, such as {{'near': 0.5}}; not {params!r}.")
     for name, value in params.items():
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-            raise InputError(f"The parameter {name} is a number, not {value!r}.")
+            raise InputError(f"The parameter {name} must be a number, not {value!r}.")
     return {canonical(name): float(value) for name, value in params.items()}
 
 
@@ -635,7 +635,7 @@ def _compile(
             raise UnknownName("parameter", parameter, checker.params)
         if not (math.isfinite(value) and declared.low <= value <= declared.high):
             raise InputError(
-                f"The parameter {parameter} is between {declared.low:g} and {declared.high:g}, not {value!r}."
+                f"The parameter {parameter} must be between {declared.low:g} and {declared.high:g}, not {value!r}."
             )
     assert text.hash is not None
     inputs = _inputs(root)
@@ -673,7 +673,7 @@ def _inputs(root: Node) -> tuple[str, ...]:
 # Possible results of a policy and the fields that it changes, determined without running it.
 #
 # Known values become constants of the graph, which is then folded. A field whose graph is only its own old value stays
-# unchanged whatever the other inputs are.
+# unchanged for all values of the other inputs.
 
 
 def changed_fields(policy: Policy, inputs: Mapping[str, Value]) -> tuple[str, ...]:

@@ -56,7 +56,9 @@ class Input:
                 f'Input {self.name} has the type "{self.type}"; a type is num, bool, str or set.'
             )
         if self.words and self.type != "str":
-            raise InputError(f"Input {self.name} is {self.type}, and only a str has words.")
+            raise InputError(
+                f"Input {self.name} is {self.type}, and only an input of type str can have words."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,7 @@ class Signature:
     lists
         For policies over lists, the feature whose values each list argument contains.
     fields
-        Fields that a record may update. Each field is an input as well, with its old value.
+        Fields that a record may update. Each field is also an input, with its old value.
     draws
         True if the engine draws items by the values of a policy, which may then call ``beta-sample``.
     """
@@ -108,7 +110,7 @@ class Signature:
         fields = tuple(canonical(name) for name in self.fields)
         if bool(fields) != (self.returns == "record"):
             raise InputError(
-                f"Slot {self.slot}: give fields if it returns a record, and only then."
+                f"Slot {self.slot}: declare fields if and only if it returns a record."
             )
         for name in fields:
             if name not in inputs or inputs[name].type == "set":

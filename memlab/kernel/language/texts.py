@@ -461,7 +461,7 @@ def walk(form: Form, *, quoted: bool = False) -> Iterator[tuple[Path, Form, tupl
 
     Parents are ordered outermost first.
 
-    `quoted` enters quoted forms as well.
+    `quoted` also enters quoted forms.
     """
     stack: list[tuple[Path, Form, tuple[Form, ...]]] = [((), form, ())]
     while stack:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from memlab.errors import InputError
-from memlab.kernel.base.display import Displayed, box, table
+from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 
-__all__ = ["Lineage"]
+__all__ = ["Lineage", "read_lineage"]
 
 _PARENTS, _CHARACTERS = 100, 100
 """Limits of what an event stores: a search may merge many parents, and a SHA-256 hash has 64 characters."""
@@ -62,18 +62,13 @@ class Lineage(Displayed):
                 )
         object.__setattr__(self, "parents", tuple(parents))
 
-    @classmethod
-    def of_event(cls, body: Mapping[str, Any]) -> Lineage | None:
-        """Read the lineage of an event; None if the event has none."""
-        if not body.get("operator") and not body.get("parents"):
-            return None
-        return cls(tuple(body["parents"]), body["operator"], body["evidence"])
-
     def __repr__(self) -> str:
         parents = ", ".join(parent[:12] for parent in self.parents) or "no parent"
         return printable(f"<Lineage: {self.operator or 'made'} of {parents}>")
 
-    def _display(self) -> object:
-        rows = [("operator", self.operator), ("evidence", self.evidence[:12])]
-        parents = [("parent", parent[:12]) for parent in self.parents]
-        return box(table("Lineage", ("", ""), [*rows, *parents]))
+
+def read_lineage(body: Mapping[str, Any]) -> Lineage | None:
+    """Return the lineage that an event states, or None."""
+    if not body.get("operator") and not body.get("parents"):
+        return None
+    return Lineage(tuple(body["parents"]), body["operator"], body["evidence"])

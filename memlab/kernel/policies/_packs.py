@@ -1022,6 +1022,8 @@ class Challenge(Displayed):
         before comparisons were numbered.
     share
         Share of the lab's error that the comparison may spend; see ``error_share``.
+    guard
+        Whether ``lab.guard`` began the challenge, so that it ends by itself.
 
     Examples
     --------
@@ -1041,6 +1043,7 @@ class Challenge(Displayed):
     reason: str
     number: int = 0
     share: float = 0.0
+    guard: bool = False
 
     @property
     def name(self) -> str:
@@ -1051,7 +1054,7 @@ class Challenge(Displayed):
         added = "" if self.extra == "auto" else f"{self.extra} extra item{'s' * (self.extra > 1)}"
         items = {
             "lot": "by lot",
-            "ab": "A/B",
+            "ab": "guarded" if self.guard else "A/B",
             "draft": f"by draft{added and f' and {added}'}",
         }.get(self.design, added or _AUTO)
         why = f": {self.reason}" if self.reason else ""

@@ -632,27 +632,27 @@ def check_setting(name: str, value: object) -> SettingValue:
     if declared.type == "word":
         if value not in declared.words:
             raise InputError(
-                f"Setting {name} is one of {', '.join(declared.words)}, not {value!r}."
+                f"Setting {name} must be one of {', '.join(declared.words)}, not {value!r}."
             )
         return str(value)
     if declared.type == "text":
         if not isinstance(value, str) or len(value) > _MAX_TEXT or not value.isprintable():
             raise InputError(
-                f"Setting {name} is a printable text of at most {_MAX_TEXT:,} characters, not {value!r:.60}."
+                f"Setting {name} must be a printable text of at most {_MAX_TEXT:,} characters, not {value!r:.60}."
             )
         return value
     if declared.type == "bool":
         if not isinstance(value, bool):
-            raise InputError(f"Setting {name} is true or false, not {value!r}.")
+            raise InputError(f"Setting {name} must be true or false, not {value!r}.")
         return value
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-        raise InputError(f"Setting {name} is a number, not {value!r}.")
+        raise InputError(f"Setting {name} must be a number, not {value!r}.")
     if not declared.low <= value <= declared.high:
         raise InputError(
-            f"Setting {name} is between {declared.low:g} and {declared.high:g}, not {value:g}."
+            f"Setting {name} must be between {declared.low:g} and {declared.high:g}, not {value:g}."
         )
     if declared.type == "count":
         if value != int(value):
-            raise InputError(f"Setting {name} is a whole number, not {value:g}.")
+            raise InputError(f"Setting {name} must be a whole number, not {value:g}.")
         return int(value)
     return float(value)

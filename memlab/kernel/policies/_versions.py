@@ -1,4 +1,4 @@
-"""The history of a lab's policies: active, former and pinned ones, folded from events."""
+"""The history of a lab's policies: active, former and pinned versions, folded from events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event, check_event_format
 from memlab.kernel.language import Policy, compile_policy
-from memlab.kernel.policies._lineage import Lineage
+from memlab.kernel.policies._lineage import Lineage, read_lineage
 from memlab.kernel.policies._packs import (
     Challenge,
     Pack,
@@ -254,6 +254,8 @@ class VersionLog:
         """Whether plain recalls explore."""
         self.explores_by_habit = False
         """Whether plain recalls explore because the lab is old, not because its owner decided so."""
+        self.refuses_chance = False
+        """Whether the owner decided that plain recalls do not explore."""
 
     # -- current state ----------------------------------------------------------------------------------------------
 
@@ -465,7 +467,7 @@ class VersionLog:
                 self._pins[slot] = policy
             self._put(event, slot, policy)
         elif event.kind == "challenge":
-            pack = replace(_pack_in(event, source_of), lineage=Lineage.of_event(body))
+            pack = replace(_pack_in(event, source_of), lineage=read_lineage(body))
             self._challenges[pack.name] = Challenge(
                 pack,
                 body["design"],
@@ -476,6 +478,7 @@ class VersionLog:
                 body["reason"],
                 body.get("number", 0),
                 body.get("share", 0.0),
+                "guard" in body,
             )
             self._challenged.append(self._challenges[pack.name])
         elif event.kind == "end-challenge":
@@ -484,6 +487,7 @@ class VersionLog:
                 self._ended[ended.seq] = event.at
         elif event.kind == "explore":
             self.explores, self.explores_by_habit = body["on"], False
+            self.refuses_chance = not body["on"]
         elif event.kind == "unpin":
             del self._pins[body["slot"]]
             self._live(event, self.pack)
@@ -493,7 +497,7 @@ class VersionLog:
         """Make another pack active and add versions for changed slots."""
         last = self._lives[-1].loaded if self._lives else None
         before = {} if last is None else last.policies
-        pack = self.with_pins(replace(pack, lineage=Lineage.of_event(event.body) or pack.lineage))
+        pack = self.with_pins(replace(pack, lineage=read_lineage(event.body) or pack.lineage))
         self._live(event, pack)
         logged = event.body.get("policies", {})
         for slot, policy in pack.policies.items():
@@ -508,7 +512,7 @@ class VersionLog:
         same = event.kind == "pin" and self.pack.policies[slot].hash == policy.hash
         put = Pack.with_policy if event.kind == "install" else self._with_earlier
         pack = self.pack if same else put(self.pack, slot, policy)
-        self._live(event, replace(pack, lineage=Lineage.of_event(event.body) or pack.lineage))
+        self._live(event, replace(pack, lineage=read_lineage(event.body) or pack.lineage))
         if same:
             self._enter(event, self._versions[slot][-1])
         else:
@@ -555,7 +559,7 @@ class VersionLog:
             helpers=helpers,
             reason=event.body.get("reason", ""),
             params=params,
-            lineage=Lineage.of_event(event.body),
+            lineage=read_lineage(event.body),
         )
         self._versions[slot].append(version)
         return version
@@ -701,7 +705,9 @@ class VersionLog:
             ):
                 return live.seq
         options = [f"{live.seq} [{live.hash[:12]}]" for live in self._lives]
-        raise UnknownName("policy event (by number) or once active pack (by hash)", wanted, options)
+        raise UnknownName(
+            "event number of a policy change, or hash of a formerly active pack", wanted, options
+        )
 
     def live_at(self, seq: int) -> Pack:
         """Return the pack that was active after an event.

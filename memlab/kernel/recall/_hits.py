@@ -610,7 +610,7 @@ class Hits(Sequence[Hit], Displayed):
             left_out = np.flatnonzero(~np.isin(self.slate.ids, self.slate.shown))
             if not len(left_out):
                 raise InputError(
-                    "Every candidate was shown, so there is none to compare with. Name one: why(a, b)."
+                    "Every candidate was returned, so no other candidate is left to compare with. Name one: why(a, b)."
                 )
             second = int(left_out[np.argmin(self.slate.ranking[left_out])])
         else:
@@ -630,7 +630,7 @@ class Hits(Sequence[Hit], Displayed):
             if memory not in self.slate.probes:
                 return self._position[memory]
         raise InputError(
-            "No memory was shown by its score, so there is none to compare with. Name one: why(a, b)."
+            "No memory was returned for its score, so no memory is left to compare with. Name one: why(a, b)."
         )
 
     @property

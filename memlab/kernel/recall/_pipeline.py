@@ -616,7 +616,8 @@ def _challenge(run: Run, chance: np.random.Generator) -> None:
     certain, count = selected.certain_positions, len(pool.rows)
     ranks = np.empty(count, dtype=np.int64)
     ranks[selected.ranking.order] = np.arange(1, count + 1)
-    design, sampler = selected.challenges[0].design, "deterministic"
+    design: str = selected.challenges[0].design
+    sampler = "deterministic"
     if selected.challengers:
         results = [
             pool.rows.searchsorted(challenger.rows[is_in_sorted(challenger.rows, pool.rows)])
@@ -625,6 +626,8 @@ def _challenge(run: Run, chance: np.random.Generator) -> None:
         challenges = [challenger.challenge for challenger in selected.challengers]
         draw = draw_challenge(certain, results, count, challenges, chance)
         sampler = "challenge" if design == "extra" else design
+        if not challenges[0].rate:  # A guard in shadow never draws.
+            design, sampler = "shadow", "deterministic"
     else:
         propensity = np.zeros(count)
         propensity[certain] = 1.0

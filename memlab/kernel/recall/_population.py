@@ -113,7 +113,7 @@ class Where:
         """
         if not isinstance(expression, pl.Expr):
             raise InputError(
-                f'where is a Polars expression, such as pl.col("kind") == "fact", not {expression!r:.60}.'
+                f'where must be a Polars expression, such as pl.col("kind") == "fact", not {expression!r:.60}.'
             )
         if expression.meta.has_multiple_outputs():
             raise InputError(
@@ -482,7 +482,7 @@ class Filters:
         if viewer is not None:
             if not isinstance(viewer, str) or not viewer:
                 raise InputError(
-                    f'viewer is the name of a user or an agent, such as "agent:coder", not {viewer!r:.60}.'
+                    f'viewer must be the name of a user or an agent, such as "agent:coder", not {viewer!r:.60}.'
                 )
             refuse(viewer, "viewer")
         words = {name: _check_words(name, value) for name, value in requested.items()}
@@ -509,7 +509,7 @@ class Filters:
         """
         if "where-text" in logged:
             raise InputError(
-                f"Its filter where was an expression, and the log has only its text: {logged['where-text']}. "
+                f"The recall had a filter expression, and the log contains only the text of it: {logged['where-text']}. "
                 "Pass where again."
             )
         words = {name: tuple(logged[name]) if name in logged else None for name in _VOCABULARIES}

@@ -186,7 +186,7 @@ Features read these similarities later.
 """
 
 _AROUND_K1, _AROUND_B = 0.9, 0.2
-"""BM25 parameters for windows of five turns, whose length says less than that of one turn."""
+"""BM25 parameters for windows of five turns, whose length is less informative than the length of one turn."""
 
 
 @dataclass(frozen=True)

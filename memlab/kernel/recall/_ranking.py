@@ -345,7 +345,7 @@ class _Selection:
             return
         near = self._cosines[position]
         np.maximum(self._likeness, np.maximum(self._closeness(near), 0.0), out=self._likeness)
-        # One step of a Cholesky factorisation: the part of each vector that the selected ones do not span.
+        # One step of a Cholesky factorisation: the part of each vector that the selected vectors do not span.
         residual = near - self._spanned.T @ self._spanned[:, position]
         row = residual / np.sqrt(max(self._novelty[position], _MINIMUM_NOVELTY))
         self._spanned = np.vstack([self._spanned, row])
@@ -636,7 +636,7 @@ class ChallengeDraw(NamedTuple):
     Attributes
     ----------
     results, drawn
-        The shown items in order, and those of them that the active pack would not show.
+        The shown items in order, and the shown items that the active pack would not show.
     propensity
         The inclusion probability of each candidate.
     draws

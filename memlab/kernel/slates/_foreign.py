@@ -515,7 +515,7 @@ def _check_choices(reward_range: tuple[float, float] | None, duplicates: str, em
     if reward_range is not None and not (
         len(reward_range) == 2 and reward_range[0] < reward_range[1]
     ):
-        raise InputError(f"reward_range is a pair (minimum, maximum), not {reward_range!r}.")
+        raise InputError(f"reward_range must be a pair (minimum, maximum), not {reward_range!r}.")
 
 
 def _cast_table(
@@ -954,7 +954,7 @@ def narrow(
     # column are recognised.
     wide = read_frame(frame, "frame")
     if isinstance(scores, str):
-        raise InputError(f"scores is a sequence of column names: scores=[{scores!r}].")
+        raise InputError(f"scores must be a sequence of column names: scores=[{scores!r}].")
     roles: dict[str, dict[str, str]] = {
         "decisions": {"decision": decision, **_present_names(at=at, query=query, cluster=cluster)},
         "candidates": {

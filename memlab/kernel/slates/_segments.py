@@ -211,7 +211,7 @@ class Sealed(msgspec.Struct):
 
 
 def seal(slates: Sequence[Slate], *, after: int) -> Sealed:
-    """Split slates into the columns of a segment and their queries.
+    """Split slates into the columns of a segment and the queries of the recalls.
 
     The segment is read back and compared with the slates before it is returned.
 

@@ -68,7 +68,7 @@ _FLAGS_OF_FORMAT_1 = (
 
 @dataclass(frozen=True)
 class Slate(Displayed):
-    """The record of one recall: the query, the candidate pool and what was shown.
+    """The record of one recall: the query, the candidate pool and the shown items.
 
     Arrays have one element per candidate, in ascending order of ids.
 
@@ -194,7 +194,7 @@ class Slate(Displayed):
         indices = np.minimum(np.searchsorted(self.ids, wanted), max(len(self.ids) - 1, 0))
         if len(wanted) and (not len(self.ids) or (self.ids[indices] != wanted).any()):
             raise InputError(
-                f"Decision {self.decision}: its slate shows a memory that is no candidate of it, or the "
+                f"Decision {self.decision}: its slate shows a memory that is not among its candidates, or the "
                 "candidate ids are not sorted. Sort them, and add each shown memory."
             )
         return indices

@@ -107,8 +107,8 @@ Role = Literal[
 
 ``number``, ``time``, ``flag``, ``bytes``, ``word`` (of memlab's own vocabularies, or the source of a policy) and
 ``hash`` (64 hexadecimal digits) are never changed. ``memory`` is an id, ``edge`` the number of an edge, and
-``last-memory`` the id of the last memory that was processed. ``memory-count`` and ``newest-time`` say how many memories
-the field named by ``of`` lists, and when the newest of them was created. ``decision`` is the event of a recall.
+``last-memory`` the id of the last memory that was processed. ``memory-count`` is the number of memories in the field
+named by ``of``, and ``newest-time`` the creation time of the newest of them. ``decision`` is the event of a recall.
 
 A purge cuts a ``text`` where it quotes a purged memory. A ``note`` also becomes None if nothing is left, and a
 ``label`` (a path, a command) stays if it may be a word of a vocabulary. ``vector`` embeds the query in the same

@@ -229,7 +229,7 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
         for row, value in _flatten_rows(values):
             if value is not None and not isinstance(value, bool):
                 raise InputError(
-                    f"{_head(row)}{name} is true or false, not {describe_value(value)}."
+                    f"{_head(row)}{name} must be true or false, not {describe_value(value)}."
                 )
         return [default if value is None else value for value in values]
     if storage == "time":
@@ -260,11 +260,11 @@ def _number(column: Column, value: Any, row: int | None) -> float:
         or not -_GREATEST <= value <= _GREATEST
     ):
         raise InputError(
-            f"{_head(row)}{column.name} is a finite number, not {describe_value(value)}."
+            f"{_head(row)}{column.name} must be a finite number, not {describe_value(value)}."
         )
     if not column.low <= value <= column.high:
         raise InputError(
-            f"{_head(row)}{column.name} lies in {column.low:g}..{column.high:g}, not {value:g}."
+            f"{_head(row)}{column.name} must be in {column.low:g}..{column.high:g}, not {value:g}."
         )
     return float(value)
 
@@ -276,7 +276,7 @@ def _name(field: str, value: Any, row: int | None) -> str:
     """
     if not isinstance(value, str) or not value or len(value) > 1000:
         raise InputError(
-            f"{_head(row)}{field} is a string of 1 to 1000 characters, not {describe_value(value)}."
+            f"{_head(row)}{field} must be a string of 1 to 1000 characters, not {describe_value(value)}."
         )
     return _text(value, row, field)
 
@@ -308,7 +308,9 @@ def _strings(name: str, value: Any, row: int | None) -> list[str] | None:
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InputError(f"{_head(row)}{name} is a list of strings, not {describe_value(value)}.")
+        raise InputError(
+            f"{_head(row)}{name} must be a list of strings, not {describe_value(value)}."
+        )
     names = [_name(name, item, row) for item in value]
     if name == "tags":
         names = [normalize_tag(tag) for tag in names]

@@ -613,7 +613,8 @@ class Entities(Projection):
     def _undo(self, name: str) -> None:
         """Undo the merge of an entity and move its memories back to it.
 
-        The entities between this entity and the one it was finally merged into no longer list these memories as moved.
+        The entities between this entity and the entity it was finally merged into no longer list these memories as
+        moved.
         """
         number = self._numbered(name)
         entry = self.entries[number]

@@ -370,7 +370,7 @@ class State:
     def _import(self, event: Event) -> None:
         """Apply an import event: memories, edges and dumps from another lab.
 
-        The fields ``first``, ``count`` and ``columns`` are those of ``remember``, with any column of MEMORY. ``uses``
+        The fields ``first``, ``count`` and ``columns`` are as in ``remember``, with any column of MEMORY. ``uses``
         has the latest uses of each row, newest first. ``graph`` has edges between nodes of any kind, and ``registers``
         has dumps of projections.
         """
@@ -502,7 +502,7 @@ class State:
                 embedded = len(self.vectors)
 
     def drop_unembedded(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return those of the ascending ``rows`` whose vectors are already computed."""
+        """Filter ascending ``rows`` to the rows whose vectors are already computed."""
         return rows[rows.searchsorted(self.unembedded) :] if self.unembedded else rows
 
     def _add_texts(self, texts: Sequence[str]) -> None:

@@ -104,7 +104,7 @@ _CALIBRATED_AT = (1_000, 100)
 spread over 1,000 memories to a seventh."""
 
 _CALIBRATION_LENGTH = 20
-"""Minimum characters of a text in a calibration. The halves of shorter ones are single words."""
+"""Minimum characters of a text in a calibration. The halves of shorter texts are single words."""
 
 
 def _fold(
@@ -770,8 +770,8 @@ class Store:
 
         Returns whether memories still wait for vectors.
 
-        The texts are embedded before the writer's lock is taken. If another process embeds or purges memories
-        meanwhile, the vectors are discarded. ``stopped`` is called between batches. If it returns True, the vectors
+        The texts are embedded before the writer's lock is taken. If another process embeds or purges memories in the
+        meantime, the vectors are discarded. ``stopped`` is called between batches. If it returns True, the vectors
         computed so far are written.
         """
         with self.reading() as state:
@@ -823,8 +823,8 @@ class Store:
         if not self.state.fingerprint:
             if self.state.seq:  # the first event of every lab is its embedder
                 raise NotALab(
-                    f"{self.where} is a journal and no lab, such as a log of memlab.record, which memlab.read_record "
-                    "reads. Give another path."
+                    f"{self.where} is a journal but not a lab, for example a log of memlab.record. Read such a log with "
+                    "memlab.read_record, or give another path."
                 )
             if self.journal.read_only:
                 raise ReadOnlyLab(f"{self.where} is empty. Open it for writing once to start it.")

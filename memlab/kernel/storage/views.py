@@ -200,7 +200,9 @@ class ViewerStore(Store):
     @property
     def neighbours(self) -> Neighbours:  # type: ignore[override]
         """Raise InputError, because a viewer has no index of their own."""
-        raise InputError("A view has no index of its own. Use lab.upkeep.index of the lab itself.")
+        raise InputError(
+            "A view of a lab has no index of its own. Use lab.upkeep.index of the lab itself."
+        )
 
     def close(self) -> None:
         """Close the view. The whole store stays open."""

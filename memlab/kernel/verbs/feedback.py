@@ -33,7 +33,7 @@ from memlab.kernel.verbs.reinforcement import (
 )
 from memlab.kernel.verbs.results import Feedback, Memory
 
-__all__ = ["Judgement", "Judgements", "check_judgement"]
+__all__ = ["Judgement", "Judgements", "call_judged", "check_judgement"]
 
 
 class Judgements:
@@ -45,7 +45,9 @@ class Judgements:
     def feedback(self, judgement: Judgement) -> Feedback:
         """Log one judgement and the changes that it causes; see ``Lab.feedback``."""
         with self._core.store.writing() as tx:
-            return self._log_judgement(tx, judgement)
+            logged = self._log_judgement(tx, judgement)
+        call_judged(self._core)
+        return logged
 
     def feedback_many(
         self, rows: Iterable[Mapping[str, Any]] | pl.DataFrame
@@ -70,6 +72,7 @@ class Judgements:
                 if logged:
                     self._core.store.settle(tx)
                 logged.append(self._log_judgement(tx, judgement))
+        call_judged(self._core)
         return tuple(logged)
 
     def _log_judgement(self, tx: Transaction, stated: Judgement) -> Feedback:
@@ -98,6 +101,12 @@ class Judgements:
                 body |= fields_of(visible, pack, agent, outcome)
         seq = tx.event("feedback", body, at=now)
         return Feedback(seq, decision, row + 1, outcome, reward, source, rating, agent)
+
+
+def call_judged(core: Core) -> None:
+    """Call the hooks that follow feedback; feedback is stored whatever they do."""
+    for follow in list_hooks("judged"):
+        follow(core)
 
 
 class _JudgedRecall(NamedTuple):
@@ -228,7 +237,7 @@ def parse_judgements(
         isinstance(rows, str | Mapping) or not isinstance(rows, Iterable)
     ):
         raise InputError(
-            f"Feedback in batches is a list of rows or a Polars frame, not {type(rows).__name__}."
+            f"Feedback in batches must be a list of rows or a Polars frame, not {type(rows).__name__}."
         )
     try:
         records = list(rows.iter_rows(named=True) if isinstance(rows, pl.DataFrame) else rows)
@@ -273,7 +282,7 @@ def _parse_judgement(row: object, instant: Callable[[Any], Micros]) -> Judgement
         )
     for name in ("outcome", "agent", "source"):
         if not isinstance(judgement.get(name, ""), str):
-            raise InputError(f"The {name} of feedback is a text, not {judgement[name]!r:.60}.")
+            raise InputError(f"The {name} of feedback must be a text, not {judgement[name]!r:.60}.")
     return check_judgement(
         memory,
         judgement.get("outcome"),
@@ -298,7 +307,7 @@ def _parse_integer(fields: Mapping[str, Any], name: str, maximum: int) -> int | 
         or not 1 <= value <= maximum
     ):
         raise InputError(
-            f"The {name} of feedback is an integer from 1 to {maximum}, not {value!r:.60}."
+            f"The {name} of feedback must be an integer from 1 to {maximum}, not {value!r:.60}."
         )
     return int(value)
 
@@ -312,5 +321,5 @@ def _parse_reward(value: object) -> float | None:
         or not isinstance(value, int | float)
         or not abs(value) < float("inf")
     ):
-        raise InputError(f"A reward is a finite number, not {value!r:.60}.")
+        raise InputError(f"A reward must be a finite number, not {value!r:.60}.")
     return float(value)

@@ -79,7 +79,7 @@ def check_agent(agent: object) -> None:
     """Raise InputError for an invalid agent name, and PrivacyError for a name with a secret."""
     if not isinstance(agent, str) or not agent or len(agent) > 1000:
         raise InputError(
-            f'An agent is a name of 1 to 1000 characters, such as "coder", not {agent!r:.60}.'
+            f'An agent must be a name of 1 to 1000 characters, such as "coder", not {agent!r:.60}.'
         )
     refuse(validate_text(agent, where="agent"), "the name of an agent")
 

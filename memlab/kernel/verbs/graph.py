@@ -282,7 +282,9 @@ class GraphVerbs:
         """
         if isinstance(source, pl.DataFrame):
             if target is not None:
-                raise InputError("A frame of edges names both ends: leave target out.")
+                raise InputError(
+                    "A frame of edges contains both ends of each edge. Leave target out."
+                )
             self._link(parse_edge_rows(source))
             return
         if target is None:

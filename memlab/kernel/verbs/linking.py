@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 LINKING = ("off", "corrections", "now", "later")
-"""When new memories are compared with stored ones; see ``Lab.remember``."""
+"""When new memories are compared with stored memories; see ``Lab.remember``."""
 
 
 class Comparer(Protocol):

@@ -367,7 +367,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Linked:
-    """The result of comparing new memories with stored ones and with one another.
+    """The result of comparing new memories with stored memories and with each other.
 
     Attributes
     ----------
@@ -383,7 +383,7 @@ class Linked:
     change
         The change that the fold applies once the new memories are stored.
     texts
-        Combined texts of new memories and the ones they supersede, by position.
+        Combined texts of new memories and the memories they supersede, by position.
     edges
         For each new edge: the position of the new memory, the ids of both ends, the relation and the closeness.
     fact_times

@@ -89,12 +89,12 @@ class Contract:
 
     @property
     def hash(self) -> str:
-        """The SHA-256 digest of all other parts."""
+        """The SHA-256 digest of the rest of the contract."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
 def _freeze(contract: Contract, folder: Path) -> None:
-    """Write the contract to a folder; raise InputError if the folder has another contract."""
+    """Write the contract to a folder; raise InputError if the folder has a different contract."""
     path, mine = folder / "manifest.json", contract.to_dict()
     with writing(str(folder)):
         folder.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ class _Calls:
         self._file.close()
 
     def _read(self) -> None:
-        """Read the replies, and remove a last line that was not written to its end."""
+        """Read the replies in a file, and remove an incomplete last line."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -170,7 +170,7 @@ class _Calls:
         read: Callable[[str], str],
         **about: object,
     ) -> str | None:
-        """Return the reply to a prompt, from the file if it is there.
+        """Return the reply to a prompt; reuse the reply that the file contains.
 
         A reply that ``read`` refuses is stored as None, so that it counts as a failure and is not requested
         again.
@@ -212,7 +212,7 @@ def answer_questions(
     _freeze(contract, folder)
 
     def compare(row: Mapping[str, Any], answer: str) -> bool | None:
-        """Return the judge's verdict on an answer, or None if it is neither."""
+        """Return the judge's verdict on an answer, or None if the model or the judge failed."""
         assert judge is not None
         fields = {"question": row["text"], "expected": row["expected"], "answer": answer}
         verdict = calls.ask_once(
@@ -251,7 +251,7 @@ def answer_questions(
 def _draw_wrong(
     answered: Sequence[Mapping[str, Any]], seed: int
 ) -> list[tuple[Mapping[str, Any], str]]:
-    """Return questions with an answer of another question, of the same kind where there is one.
+    """Return questions paired with wrong answers, taken from questions of the same category.
 
     Both are about the same conversation, so that the wrong answer is on the subject.
     """
@@ -272,7 +272,7 @@ def _draw_wrong(
 
 
 def _read_text(reply: str) -> str:
-    """Return an answer without a chain of thought; raise BadAnswer if nothing is left."""
+    """Remove the chain of thought from an answer; raise BadAnswer if nothing remains."""
     text = reply.rpartition("</think>")[2].strip()
     if not text:
         raise BadAnswer("The answer is empty.")
@@ -280,9 +280,9 @@ def _read_text(reply: str) -> str:
 
 
 def _read_verdict(reply: str) -> str:
-    """Return "correct" or "wrong"; raise BadAnswer if a reply says neither or both."""
+    """Return "correct" or "wrong"; raise BadAnswer unless the reply contains exactly one."""
     words = {word.strip(".,:;!*\"'`") for word in _read_text(reply).lower().split()}
     accepts, refuses = "correct" in words, bool(words & {"wrong", "incorrect"})
     if accepts is refuses:
-        raise BadAnswer("The verdict is neither correct nor wrong.")
+        raise BadAnswer('The reply of the judge does not say either "correct" or "wrong".')
     return "correct" if accepts else "wrong"

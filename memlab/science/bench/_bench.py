@@ -101,7 +101,7 @@ def bench_conversations(
     embedder: EmbedderSpec = None,
     progress: bool = False,
     executor: Workers = None,
-    store: str | Path | None = None,
+    folder: str | Path | None = None,
 ) -> BenchResult:
     """Rank packs by retrieval quality on labelled conversations.
 
@@ -110,7 +110,7 @@ def bench_conversations(
     conversations
         Labelled conversations, such as the result of ``memlab.ingest.read_locomo``.
     packs
-        Packs in any form, or policies that replace those of their slot in the default pack. Default:
+        Packs in any form, or policies that replace the policy of their slot in the default pack. Default:
         all packs of memlab.
     baselines
         Whether to add BM25 and cosine similarity.
@@ -132,7 +132,7 @@ def bench_conversations(
     executor
         A number of processes, or an object with ``submit``, such as a ``dask.distributed.Client``.
         Each pack is a task. Default: this thread.
-    store
+    folder
         A folder that keeps the result of each pack, such as ``runs/locomo``. A pack with a stored result
         is not measured again; its latencies are those of the run that measured it.
 
@@ -152,7 +152,7 @@ def bench_conversations(
 
     Notes
     -----
-    Latencies are those of a logged ``lab.recall``. Latencies and the ingestion rate vary between
+    Latencies are measured on a logged ``lab.recall``. Latencies and the ingestion rate vary between
     runs, and grow if workers share a processor; all other figures are deterministic.
 
     Examples
@@ -165,10 +165,10 @@ def bench_conversations(
     plan = collect_questions(conversations, labels or {})
     sources = tuple(labelled.conversation for labelled in conversations)
     stored = None
-    if store is not None:
+    if folder is not None:
         about = {"name": dataset, "sha256": sha256}
         turns = [(source.name, source.end, source.rows()) for source in sources]
-        stored = Path(store), _shared_inputs(plan, turns, embedder), about
+        stored = Path(folder), _shared_inputs(plan, turns, embedder), about
     systems = _measure_packs(
         plan, chosen, partial(open_filled, sources, embedder), limit, progress, executor, stored
     )
@@ -198,7 +198,7 @@ def bench_lab(
     progress: bool = False,
     key: KeySource | None = None,
     executor: Workers = None,
-    store: str | Path | None = None,
+    folder: str | Path | None = None,
 ) -> BenchResult:
     """Rank packs by retrieval quality on a user's lab.
 
@@ -212,7 +212,7 @@ def bench_lab(
         ``question`` and ``wanted`` (an id, ref or text, or a list of them). ``project``, ``at`` and
         ``category`` are optional.
     packs
-        Packs in any form, or policies that replace those of their slot in the lab's pack. Default:
+        Packs in any form, or policies that replace the policy of their slot in the lab's pack. Default:
         all packs of memlab.
     baselines
         Whether to add BM25 and cosine similarity.
@@ -228,7 +228,7 @@ def bench_lab(
         A number of processes, or an object with ``submit``. Each pack is a task. An open lab stays in this
         process, so the executor must use threads; other workers read the folder of a lab from this
         machine. Default: this thread.
-    store
+    folder
         A folder that keeps the result of each pack, as for ``memlab.bench_conversations``. It needs the
         folder of a lab.
 
@@ -266,7 +266,7 @@ def bench_lab(
     if isinstance(lab, Lab):
         opened_lab, plan = lab, own_plan(lab.memories, wanted)
         chosen = _load_packs(packs, lambda: opened_lab.policies.pack, baselines=baselines)
-        if store is not None:
+        if folder is not None:
             raise InputError(
                 "An open lab has no stored results, because its recalls may change it. Pass the folder of the lab."
             )
@@ -277,21 +277,21 @@ def bench_lab(
     path = Path(lab).expanduser()
     if not path.is_dir():
         raise NotALab(f"There is no lab at {path}. Pass the folder of a lab.")
-    with tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="memlab-bench-") as temporary:
         with open_lab(path, read_only=True, embedder=embedder, key=key) as source:
             plan = own_plan(source.memories, wanted)
             chosen = _load_packs(packs, lambda: source.policies.pack, baselines=baselines)
             journal = source.io.store.journal
             assert isinstance(journal, Journal)  # a lab with a folder
             stored = None
-            if store is not None:
+            if folder is not None:
                 state = digest_lab(source)
                 stored = (
-                    Path(store),
+                    Path(folder),
                     _shared_inputs(plan, state, embedder),
                     {"name": path.name, "sha256": state},
                 )
-            copy_journal(journal, copy := Path(folder) / "lab")
+            copy_journal(journal, copy := Path(temporary) / "lab")
         systems = _measure_packs(
             plan,
             chosen,
@@ -314,7 +314,7 @@ class _UnderPack:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Leave the lab open if it belongs to the caller."""
+        """Close the lab, unless it belongs to the caller."""
         if self._owned:
             self._lab.close()
 
@@ -326,14 +326,14 @@ class _UnderPack:
 def open_filled(
     sources: Sequence[Conversation], embedder: EmbedderSpec, pack: Pack, folder: Path
 ) -> tuple[Lab, float]:
-    """Open a new lab for a pack, and store the conversations in it."""
+    """Open a new lab for a pack, and store the conversations there."""
     clock = ManualClock(max(source.end for source in sources))
     lab = open_lab(folder / "lab", pack=pack, embedder=embedder, clock=clock)
     return lab, _fill_lab(lab, sources)
 
 
 def open_again(lab: Lab, pack: Pack, folder: Path) -> tuple[_UnderPack, None]:
-    """Use the user's open lab under a pack."""
+    """Wrap the user's open lab, so that its recalls use a pack."""
     return _UnderPack(lab, pack), None
 
 
@@ -370,7 +370,7 @@ def _own_result(name: str, plan: Plan, systems: Sequence[SystemResult], limit: i
 def _load_packs(
     packs: PolicyLike, active: Callable[[], Pack] | None = None, *, baselines: bool
 ) -> list[Pack]:
-    """Load the packs, and each baseline whose name no pack has."""
+    """Load the packs, and those baselines that have no pack of the same name."""
     chosen = as_packs(pack_names() if packs is None else packs, active)
     if baselines:
         chosen += [
@@ -420,7 +420,7 @@ def _measure_packs(
     executor: Workers,
     stored: tuple[Path, dict[str, Any], dict[str, Any]] | None = None,
 ) -> list[SystemResult]:
-    """Measure each pack under each set of labels; sort by set, then by nDCG@10.
+    """Measure each pack under each label set; sort by label set, then by nDCG@10.
 
     ``stored`` is a folder of cells, the inputs that all packs share, and the description of the data.
     """
@@ -454,7 +454,7 @@ def _measure_packs(
 def rank_questions(
     limit: int, metrics: Sequence[str], task: PackTask, step: Step, *, timed: bool
 ) -> Outcome:
-    """Recall for all questions under a pack: unlogged to rank, then logged to time if ``timed``.
+    """Recall each question under a pack, unlogged for ranks, and again logged if ``timed``.
 
     There is a row for each question, with its ranking. Metrics are those of the first set of labels, and null for
     questions that the overall figures leave out.
@@ -494,7 +494,7 @@ def rank_questions(
 
 
 def _fill_lab(lab: Lab, conversations: Sequence[Conversation]) -> float:
-    """Remember each conversation in one batch, and return the turns per second.
+    """Store each conversation in one batch, and return the number of turns per second.
 
     The turns are durable when the function returns. The embedder is loaded before the time is measured.
     """
@@ -509,7 +509,7 @@ def _fill_lab(lab: Lab, conversations: Sequence[Conversation]) -> float:
 def _recall_questions(
     lab: Lab | _UnderPack, question: PlannedQuestion, limit: int, step: Step, *, log: bool
 ) -> Hits:
-    """Recall for one question, and advance the progress bar."""
+    """Recall for each question, and advance the progress bar."""
     hits = lab.recall(
         question.text,
         limit=limit,
@@ -541,7 +541,7 @@ def _score_rankings(
     rankings: Sequence[Sequence[str]],
     results: Mapping[str, Any],
 ) -> SystemResult:
-    """Compute a pack's metrics from its rankings under one set of labels.
+    """Compute a pack's metrics from its rankings under one label set.
 
     ``results`` has the times. Questions without evidence do not count.
     """
@@ -582,7 +582,7 @@ def _score_rankings(
 
 
 def _collect_evidence(plan: Plan) -> dict[str, tuple[frozenset[str], ...]]:
-    """Return the evidence of every question, by the name of the set of labels."""
+    """Return the evidence of every question for each label set, keyed by the set's name."""
     return {
         name: tuple(question.evidence[index] for question in plan.questions)
         for index, name in enumerate(plan.sets)

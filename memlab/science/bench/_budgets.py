@@ -5,7 +5,7 @@ the packs are the *plain fills*: the results of a recall, whole and in their ord
 not fit. They have the same lines and the same marks. The *oracle* fills the prompt with the evidence
 first and bounds what any selection of whole memories can reach. The *whole chat* has no budget.
 
-Answers are those of a reader without a model, or of a language model whose prompts, answers and
+Answers come from a reader without a model, or from a language model whose prompts, answers and
 verdicts are stored (`_answers.py`).
 """
 
@@ -107,7 +107,7 @@ _UNSEEN = dict.fromkeys((0x200B, 0x2060, 0xFEFF, 0xAD))
 
 
 def _flatten(text: str) -> str:
-    """Return a text as one line of visible characters, as a context has it but for forged marks."""
+    """Return a text on one line, as in a context, with forged markers removed."""
     return " ".join(printable(text.translate(_UNSEEN)).split())
 
 
@@ -126,7 +126,7 @@ class _Memories:
             self.lines[id] = f"- {created:%Y-%m-%d}{source}: {self.flat[id]}\n"
 
     def fill(self, ids: Iterable[int], budget: int | None) -> tuple[str, set[int]]:
-        """Return a prompt of memories in their order until one does not fit, and their ids."""
+        """Return a prompt of the leading memories that fit the budget, and their ids."""
         free = None if budget is None else 4 * budget - sum(map(len, _MARKS))
         chosen: list[int] = []
         for id in ids:
@@ -217,7 +217,7 @@ def _measure_labs(
     options: _Options,
     step: Step,
 ) -> list[dict[str, Any]]:
-    """Return the figures of all questions about some labs with the same memories."""
+    """Return the figures of all questions, for labs that contain the same memories."""
     rows: list[dict[str, Any]] = []
     everything, ids = memories.fill(memories.lines, None)
     for case in cases:
@@ -234,7 +234,7 @@ def _measure_labs(
 def _measure_conversation(
     options: _Options, embedder: EmbedderSpec, item: LabelledConversation, step: Step
 ) -> list[dict[str, Any]]:
-    """Return the figures of the questions of a conversation, which is stored in new labs."""
+    """Store a conversation in new labs, and return the figures of its questions."""
     source = item.conversation
     labs = {}
     for pack in options.packs:
@@ -267,7 +267,7 @@ def _measure_conversation(
 def _open_copies(
     lab: str | Path | Lab, packs: PolicyLike | None, embedder: EmbedderSpec, key: KeySource | None
 ) -> Iterator[dict[str, Lab]]:
-    """Yield a user's lab by the name of its pack, or copies of it for each of other packs."""
+    """Yield a user's lab by the name of its pack, or copies of the lab for other packs."""
     if isinstance(lab, Lab):
         if packs is not None:
             raise InputError(
@@ -341,7 +341,7 @@ def bench_budgets(
     key: KeySource | None = None,
     executor: Workers = None,
 ) -> BudgetResult:
-    """Measure the evidence and the answers that prompts hold within token budgets.
+    """Measure the evidence and answers that prompts of limited size contain.
 
     Parameters
     ----------
@@ -566,7 +566,7 @@ class BudgetResult(Report):
 
     @checked
     def figure(self, axes: OnAxes | None = None) -> Figure:
-        """Draw the share of the evidence within each budget.
+        """Draw the share of the evidence in the prompt against the token budget.
 
         Parameters
         ----------
@@ -611,7 +611,7 @@ class BudgetResult(Report):
         return write_page(html, path)
 
     def _draw(self, axes: Axes) -> None:
-        """Draw a line for each system."""
+        """Draw a curve for each system."""
         for number, (system, rows) in enumerate(self._by_system()):
             lines = pl.DataFrame(rows)
             colour = GREY if system in (_ORACLE, _WHOLE) else CYCLE[number % len(CYCLE)]
@@ -636,7 +636,7 @@ class BudgetResult(Report):
         add_legend([axes], alone=True, ncols=1, fontsize=8, loc="lower right")
 
     def _by_system(self) -> list[tuple[str, list[dict[str, Any]]]]:
-        """Return the rows of the frame for each system."""
+        """Return the rows of the frame, grouped by system."""
         rows = self.frame.to_dicts()
         return [(name, list(part)) for name, part in groupby(rows, key=lambda row: row["system"])]
 
@@ -644,7 +644,7 @@ class BudgetResult(Report):
         return [self._caption(), self._table()]
 
     def _caption(self) -> str:
-        """Return the caption: data, questions and the meaning of the figures."""
+        """Return the caption: the data, the number of questions and the meaning of the figures."""
         within = f" on {self.conversations} conversations" if self.conversations else ""
         parts = [
             f"{self.dataset}: {self.questions} questions{within}; the evidence that a prompt holds whole "
@@ -659,7 +659,7 @@ class BudgetResult(Report):
         return "; ".join([*parts, *([f"sha256 {self.sha256}"] if self.sha256 else [])])
 
     def _table(self) -> Table:
-        """Return the table of the figures, with the triple of coverage, ms and tokens."""
+        """Return the table of figures, with the triple of coverage, milliseconds and tokens."""
         present = {column.name for column in self.frame if column.count()}
         optional = [("f1", "F1"), ("correct", "correct")]
         columns: Columns = (
@@ -679,11 +679,11 @@ class BudgetResult(Report):
 
 
 def _share(name: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that formats a share that may be missing."""
+    """Return a formatter for a column of shares in which values may be missing."""
     return lambda row: "-" if row[name] is None else f"{row[name]:.3f}"
 
 
 def _triple(row: Mapping[str, Any]) -> str:
-    """Return the triple that vendors publish: share of the evidence, time and length of a prompt."""
+    """Return the triple that vendors publish: evidence covered, time, and prompt length."""
     ms = "-" if row["ms"] is None or np.isnan(row["ms"]) else f"{row['ms']:.1f}"
     return f"{row['whole']:.1%} / {ms} / {row['tokens']:,.0f}"

@@ -198,7 +198,7 @@ def bench_dynamics(
     conversations
         Labelled conversations, such as the result of ``memlab.ingest.read_beam``.
     packs
-        Packs in any form, or policies that replace those of their slot in the default pack. Default:
+        Packs in any form, or policies that replace the policy of their slot in the default pack. Default:
         all packs of memlab.
     limit
         The maximum number of results of a recall, at least 1.
@@ -267,7 +267,7 @@ def bench_dynamics(
 def _measure_dynamics(
     embedder: EmbedderSpec, limit: int, task: tuple[Pack, LabelledConversation], step: Step
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Measure a pack on a conversation, stored and simulated.
+    """Measure a pack on a conversation, stored at once and simulated over time.
 
     Returns the answers of ``_ask_questions``, and the status of each memory at the end.
     """
@@ -341,7 +341,7 @@ def _ask_questions(
 
 
 def _count_share(refs: set[str | None], wanted: Sequence[str]) -> float:
-    """Return the share of the wanted refs that are among ``refs``."""
+    """Return the share of the wanted refs that ``refs`` contains."""
     return sum(ref in refs for ref in wanted) / len(wanted)
 
 
@@ -395,7 +395,7 @@ def _compare_means(
 
 
 def _flatten(row: LivedAbility) -> dict[str, Any]:
-    """Return the results on one ability as a row of the frame."""
+    """Return the results on one ability as a row of the result frame."""
     gap, stale = row.difference, row.outdated_difference
     return {
         "pack": row.pack,

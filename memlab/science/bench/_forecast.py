@@ -1,4 +1,4 @@
-"""Retention as a forecast: how well the packs' ``retention`` predicts what is remembered or wanted.
+"""Retention as a forecast: how well a pack's ``retention`` predicts which items are remembered or wanted.
 
 ``bench_reviews`` scores the chance that a card is recalled, on a log of reviews. ``bench_wanted`` scores the
 chance that a memory is wanted within some days, on a lab's own log. Only the past of a prediction is
@@ -101,7 +101,7 @@ class ForecastResult(Report):
 
     @cached_property
     def calibration(self) -> pl.DataFrame:
-        """A row for each pack and tenth: mean chance and share of outcomes."""
+        """A row for each pack and tenth of forecasts: mean prediction and observed share."""
         tenth = (pl.col("chance") * 10).floor().clip(0, 9).cast(pl.Int8)
         return (
             self.predictions.group_by("pack", tenth.alias("tenth"), maintain_order=True)
@@ -115,7 +115,7 @@ class ForecastResult(Report):
 
     @checked
     def figure(self, packs: Sequence[str] | None = None, *, axes: OnAxes | None = None) -> Figure:
-        """Draw the share of outcomes against the predicted chance.
+        """Draw the observed share of successes against the predicted probability.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class ForecastResult(Report):
 
 
 def _format_interval(row: Mapping[str, Any]) -> str:
-    """Format the interval of a log-loss, or return "" if the row has no interval."""
+    """Format the interval of a log-loss; return "" if a row has no interval."""
     low, high = row["low"], row["high"]
     return "" if low is None else f"{low:.3f}-{high:.3f}"
 
@@ -201,7 +201,7 @@ def bench_reviews(
     sha256: str = "",
     progress: bool = False,
 ) -> ForecastResult:
-    """Score how well packs predict whether a card is recalled.
+    """Score how well packs predict whether a user recalls a card.
 
     The log of a user is cut by time into ``splits + 1`` parts of equally many scored reviews. Each part but the first is
     predicted. The parts before it recalibrate the forecasts and fit the parameters of the packs in ``fit``.
@@ -261,7 +261,7 @@ def bench_wanted(
 
     A memory is wanted when a recall shows it and its feedback is positive. Every ``within_days`` days, the retention of
     each memory that exists is the forecast for the days that follow. Retention is not a chance of being wanted, so
-    read the recalibrated log-loss, and compare it with that of the base rate.
+    read the recalibrated log-loss, and compare it with the log-loss of the base rate.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def bench_wanted(
     Raises
     ------
     DatasetError
-        If the log is shorter than three horizons, or no memory was wanted in it.
+        If the log is shorter than three horizons, or contains no wanted memory.
     UnknownName, PolicyError
         If a pack does not exist or is invalid.
 
@@ -296,7 +296,7 @@ def bench_wanted(
 
 @dataclass(frozen=True, eq=False)
 class _Log:
-    """The uses of one user, and what is to be predicted, in order of time."""
+    """The uses of one user and the outcomes to predict, in temporal order."""
 
     user: str
     uses: Uses
@@ -306,7 +306,7 @@ class _Log:
     outcome: NDArray[np.bool_]
 
     def until(self, past: Rows) -> _Log:
-        """Return the log with these forecasts only, without the uses after them, which change nothing."""
+        """Return a log with only the given forecasts, and without later uses."""
         early = self.uses.days <= self.days[past].max()
         moved = np.cumsum(early) - 1
         uses = Uses(
@@ -318,7 +318,7 @@ class _Log:
         return _Log(self.user, uses, item, last, self.days[past], self.outcome[past])
 
     def bins(self) -> NDArray[np.int64]:
-        """Return the number of the bin of each forecast: idle days, uses and failures, on logarithmic scales."""
+        """Assign each forecast to a bin by idle days, uses and failures, on logarithmic scales."""
         features = self.uses.features((), self.item, self.last, self.days)
         columns = (
             _logarithmic(features["elapsed-days"], 3.62),
@@ -329,14 +329,14 @@ class _Log:
 
 
 def _logarithmic(values: Floats, base: float) -> Rows:
-    """Return the integer part of each logarithm; -1000 for values below one."""
+    """Return the integer part of each value's logarithm; -1000 for values below one."""
     with np.errstate(divide="ignore"):
         logarithms = np.floor(np.log(values) / np.log(base))
     return np.where(values >= 1, logarithms, -1000).astype(np.int64)
 
 
 def _by_user(reviews: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], pl.DataFrame]]:
-    """Yield the rated reviews of each user, by card and time in days."""
+    """Yield each user's rated reviews, sorted by card and time in days."""
 
     def find_column(what: str, *names: str) -> str:
         present = next((name for name in names if name in reviews.columns), None)
@@ -379,7 +379,7 @@ def _by_user(reviews: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], pl.Dat
 
 
 def _to_days(times: pl.Series, order: pl.Series | None) -> pl.Series:
-    """Return times in days: dates, texts in ISO format, milliseconds since 1970, or days.
+    """Convert times to days: dates, ISO texts, milliseconds since 1970, or days.
 
     Reviews of one day are in their order, if it is given.
     """
@@ -394,7 +394,7 @@ def _to_days(times: pl.Series, order: pl.Series | None) -> pl.Series:
 
 
 def _read_user(user: str, own: pl.DataFrame) -> _Log:
-    """Return the log of a user; reviews at least a day after the previous one of the card are scored."""
+    """Return a user's log; score only reviews at least a day after the card's previous review."""
     item = own["card"].rank("dense").to_numpy().astype(np.int64) - 1
     days, rating = own["days"].to_numpy(), own["rating"].to_numpy()
     start = np.searchsorted(item, np.arange(item[-1] + 1))
@@ -452,7 +452,7 @@ def _bench(
     sha256: str,
     progress: bool,
 ) -> ForecastResult:
-    """Predict the later parts of each log with each pack."""
+    """Forecast the later parts of each log with each pack."""
     chosen = as_packs(pack_names() if packs is None else packs)
     fitted = () if fit is None else as_packs(fit)
     tables: list[pl.DataFrame] = []
@@ -484,7 +484,7 @@ def _predict(
     number: int,
     values: list[dict[str, Any]],
 ) -> Iterator[pl.DataFrame]:
-    """Yield the forecasts of a part by the base rate, each pack, and each fitted pack."""
+    """Yield forecasts for one part of a log by the base rate, the packs and the fitted packs."""
     bins = log.bins()[part]
     base = np.full(len(log.item), log.outcome[past].mean())
 
@@ -516,19 +516,19 @@ def _predict(
 
 
 def _chances(pack: Pack, log: _Log) -> Floats:
-    """Return the pack's retention for each forecast, within the bounds of a chance."""
+    """Return the retention that a pack predicts for each forecast, clipped to probabilities."""
     fields = replay(pack, log.uses)
     values = retain(pack, log.uses, fields, log.item, log.last, log.days)
     return np.clip(np.nan_to_num(values, nan=0.0), _CLIP, 1 - _CLIP)
 
 
 def _losses(chances: Floats, outcome: NDArray[np.bool_]) -> Floats:
-    """Return the logarithmic loss of each forecast."""
+    """Return the logarithmic loss of each forecast from its probability and outcome."""
     return -np.log(np.where(outcome, chances, 1 - chances))
 
 
 def _recalibrate(chances: Floats, outcome: NDArray[np.bool_], past: Rows) -> Floats:
-    """Fit a logistic regression on the log-odds of past forecasts, and apply it to all."""
+    """Recalibrate forecasts by a logistic regression on the log-odds of past forecasts."""
     odds = np.log(chances / (1 - chances))[:, None]
     if np.ptp(odds[past]) == 0:
         return np.full(len(chances), outcome[past].mean())
@@ -568,7 +568,7 @@ def _fit(pack: Pack, log: _Log, past: Rows) -> tuple[Pack, dict[str, float]]:
 def _minimise(
     to_pack: Callable[[Floats], Pack], log: _Log, past: Rows, origin: Floats, strength: float
 ) -> Floats:
-    """Return the parameters with the smallest penalised loss on past forecasts, scaled to 0..1."""
+    """Fit parameters by the penalised loss of past forecasts; return them scaled to 0..1."""
     with require_extra("science", "fit="):
         from scipy.optimize import minimize
     short = log.until(past)
@@ -585,7 +585,7 @@ def _minimise(
 
 
 def _parameters(pack: Pack) -> tuple[list[str], Floats, Floats, Floats]:
-    """Return the bounded parameters of the policies that decide retention: names, values and bounds."""
+    """Return the bounded parameters of the retention policies: names, values, and bounds."""
     read = {
         name: param
         for slot in _FITTED
@@ -597,7 +597,7 @@ def _parameters(pack: Pack) -> tuple[list[str], Floats, Floats, Floats]:
 
 
 def _with_parameters(pack: Pack, values: Mapping[str, float]) -> Pack:
-    """Return a pack with a value for each parameter, in every policy that declares it."""
+    """Return a pack with new parameter values, in every policy that declares the parameter."""
     return pack.with_params(
         {
             f"{slot}:{name}": value
@@ -609,7 +609,7 @@ def _with_parameters(pack: Pack, values: Mapping[str, float]) -> Pack:
 
 
 def _score(own: pl.DataFrame) -> dict[str, Any]:
-    """Return the scores of one pack's forecasts."""
+    """Return the scores of one forecaster over all its forecasts."""
     chances, outcome = own["chance"].to_numpy(), own["outcome"].to_numpy()
     losses = _losses(chances, outcome)
     users = own["user"]

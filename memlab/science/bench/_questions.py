@@ -115,7 +115,7 @@ class Plan:
 
 
 def collect_questions(source: Sequence[Labelled], others: Mapping[str, Sequence[Labelled]]) -> Plan:
-    """Collect every question that has evidence in any set of labels."""
+    """Collect the questions that have evidence in at least one label set."""
     # All sets must label the same questions in the same order. Otherwise their evidence would be mixed up.
     sides = [_pair_questions(source), *(_pair_questions(other) for other in others.values())]
     for name, side in zip(others, sides[1:], strict=True):
@@ -181,7 +181,7 @@ class OwnQuestion(Protocol):
 
     @property
     def at(self) -> datetime | None:
-        """The time of the question, or None for now."""
+        """The time of the question, or None for the current time."""
 
     @property
     def category(self) -> str:
@@ -204,7 +204,7 @@ _COLUMNS = ("question", "wanted", "project", "at", "category")
 
 
 def own_questions(source: object) -> Sequence[OwnQuestion]:
-    """Convert a frame or ``lab.questions``; return questions from a file unchanged.
+    """Convert a frame or ``lab.questions`` to questions; return other sequences unchanged.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def own_questions(source: object) -> Sequence[OwnQuestion]:
 
 
 def own_plan(memories: pl.DataFrame, questions: Sequence[OwnQuestion]) -> Plan:
-    """Resolve the wanted memories of each question to ids, and plan the questions."""
+    """Resolve the wanted memories of each question to ids, and list the recalls to measure."""
     lookup = _Names(memories)
     by_project = len({question.project for question in questions if question.wanted}) > 1
     items = []
@@ -295,7 +295,7 @@ class _Names:
             self._texts.setdefault((text or "").strip(), []).append(name)
 
     def ids(self, wanted: str, question: OwnQuestion) -> list[str]:
-        """Return the ids of the memories that an id, a ref or a text identifies."""
+        """Return the ids of the memories that match an id, a ref or a text."""
         if wanted in self._ids:
             return [wanted]
         for table in (self._refs, self._texts):
@@ -307,13 +307,13 @@ class _Names:
         )
 
     def _within(self, names: list[str], project: str | None) -> list[str]:
-        """Return the ids of memories in a project or in no project; all without a project."""
+        """Keep ids of memories in a project or in no project; keep all if the project is None."""
         return [
             name for name in names if project is None or self._projects[name] in (project, None)
         ]
 
     def _nearest(self, wanted: str) -> str:
-        """Return a hint that quotes the memory text with most words of ``wanted``."""
+        """Return a hint that quotes the stored text sharing most words with ``wanted``."""
         words = set(wanted.lower().split())
         best = max(self._texts, key=lambda text: len(words & set(text.lower().split())), default="")
         shared = len(words & set(best.lower().split()))

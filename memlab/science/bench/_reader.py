@@ -81,24 +81,24 @@ class _Sentence(NamedTuple):
 
 
 def _say_day(day: date) -> str:
-    """Return a day as in "7 May 2023"."""
+    """Format a day as "7 May 2023"."""
     return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
 def _shift_month(day: date, count: int) -> str:
-    """Return the month ``count`` months after a day, as in "June 2023"."""
+    """Format the month that is ``count`` months after a day, as "June 2023"."""
     months = day.year * 12 + day.month - 1 + count
     return f"{_MONTHS[months % 12]} {months // 12}"
 
 
 def _name_weekday(match: re.Match[str]) -> str:
-    """Return the full name of the weekday that a match abbreviates."""
+    """Return the full name of the weekday that a regex match abbreviates."""
     start: str = match[1].lower()
     return next(name for name in _WEEKDAYS if name.lower().startswith(start))
 
 
 def _say_ago(match: re.Match[str], day: date) -> str | None:
-    """Return the time that "two weeks ago" means, or None if the number is unknown."""
+    """Resolve a phrase such as "two weeks ago"; return None if the number is unknown."""
     word, unit = match[1].lower(), match[2].lower()
     if word in ("few", "several"):
         return f"A few {unit}s ago"
@@ -162,7 +162,7 @@ _TIMES: tuple[tuple[re.Pattern[str], _Phrase], ...] = tuple(
 
 
 def _read_time(text: str, day: date | None) -> str | None:
-    """Return the time that a text states, as seen from the day on which it was said."""
+    """Return the time that a text states, relative to the day on which the text was said."""
     if day is None:
         return None
     for pattern, phrase in _TIMES:
@@ -196,13 +196,13 @@ _WORD = re.compile(r"[^\W_]+")
 
 @lru_cache(1 << 16)  # the words of a conversation recur in each of its contexts
 def _stem(word: str) -> str:
-    """Return the stem of a word in lower case, as LoCoMo's scores use (Porter)."""
+    """Return the Porter stem of a lower-case word, for scores comparable with LoCoMo's."""
     return str(_STEMMER.stemWord(word))
 
 
 @lru_cache(1 << 14)  # a sentence recurs in the contexts of all budgets
 def content_stems(text: str) -> frozenset[str]:
-    """Return the stems of the words of a text that have content."""
+    """Return the stems of a text's content words."""
     words = _WORD.findall(text.lower().replace("\u2019", "'").replace("'s", ""))
     return frozenset(_stem(word) for word in words if word not in _STOP)
 
@@ -262,7 +262,7 @@ def read_answer(question: str, context: str) -> str:
 
 
 def _find_sentences(question: str, context: str) -> tuple[list[_Sentence], Set[str]]:
-    """Return the sentences of a context with their match, and the stems that the question asks for."""
+    """Return the scored sentences of a context, and the stems of the question."""
     lines = filter(None, map(_LINE.fullmatch, context.splitlines()))
     notes = [_Note(_read_day(line[1]), line[2] or "", line[3]) for line in lines]
     names = {note.speaker for note in notes if note.speaker}
@@ -294,7 +294,7 @@ def _find_sentences(question: str, context: str) -> tuple[list[_Sentence], Set[s
 
 
 def _read_day(text: str | None) -> date | None:
-    """Return the day in a line, or None if the line has no valid day."""
+    """Return the date in a line, or None if the line has no valid date."""
     try:
         return None if text is None else date.fromisoformat(text)
     except ValueError:
@@ -303,12 +303,12 @@ def _read_day(text: str | None) -> date | None:
 
 @lru_cache(1 << 14)  # a note recurs in the contexts of all budgets
 def _split_sentences(text: str) -> tuple[str, ...]:
-    """Return the sentences of a text that are not empty."""
+    """Return the non-empty sentences of a text."""
     return tuple(filter(None, (text[start:stop].strip() for start, stop in sentence_spans(text))))
 
 
 def _trim(sentence: str, question_stems: Set[str], maximum: int) -> str:
-    """Return the words of a sentence that have content and are not in the question."""
+    """Return the content words of a sentence that are not in the question."""
     words = []
     for word in sentence.split():
         bare = word.strip(".,;:!?()[]\u2026\u2014-")
@@ -326,14 +326,14 @@ _MARKS = re.compile(r"[^\w\s]|_")
 
 
 def _count_stems(text: str) -> Counter[str]:
-    """Return how often each stem occurs in an answer, without commas, articles and marks."""
+    """Count the stems in an answer, ignoring commas, articles and punctuation."""
     plain = _MARKS.sub("", _ARTICLES.sub(" ", text.lower().replace(",", "")))
     return Counter(map(_stem, plain.split()))
 
 
 @checked
 def token_f1(answer: str, expected: str) -> float:
-    """Return the F1 of the words of an answer, as LoCoMo computes it.
+    """Return the token F1 of an answer, by LoCoMo's definition.
 
     Words are stemmed and lower-case, without articles and marks.
 

@@ -164,7 +164,7 @@ class BenchResult(Report):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row for each pack, set of labels and category.
+        """A row for each pack, label set and category.
 
         The category is null in rows over all answerable questions.
         """
@@ -225,11 +225,11 @@ class BenchResult(Report):
 
     @property
     def _sets(self) -> list[str]:
-        """The names of the sets of labels."""
+        """The names of the label sets."""
         return list(dict.fromkeys(system.labels for system in self.systems))
 
     def _caption(self) -> str:
-        """Return the caption: data, questions, labels and intervals."""
+        """Return the caption: data, number of questions, labels and intervals."""
         size = (
             "1 conversation" if self.conversations == 1 else f"{self.conversations} conversations"
         )

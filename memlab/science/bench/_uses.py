@@ -61,20 +61,20 @@ class Uses:
 
     @cached_property
     def fails(self) -> Rows:
-        """The number of failures of the same item up to each use."""
+        """The number of failures of the item up to and including each use."""
         total = np.cumsum(self.rating == 1)
         before = np.concatenate([[0], total])[self.start[self.item]]
         return np.asarray(total - before)
 
     def last_before(self, item: Rows, days: Floats) -> Rows:
-        """Return the row of the last use of each item before a time, or the row before its first use."""
+        """Return the row of each item's last use before a time, or the row before its first use."""
         order = np.lexsort((self.days, self.item))
         keys = np.rec.fromarrays([self.item[order], self.days[order]])
         wanted = np.rec.fromarrays([item, days], dtype=keys.dtype)
         return np.searchsorted(keys, wanted) - 1
 
     def features(self, names: Container[str], item: Rows, last: Rows, days: Floats) -> Columns:
-        """Return features of time and use, of items whose last use is the row ``last``."""
+        """Return features of time and use at the times ``days``, after each item's last use."""
         count = last - self.start[item] + 1
         used = count > 0
         created = self.created[item]
@@ -99,7 +99,7 @@ class Uses:
 
 
 def replay(pack: Pack, uses: Uses) -> dict[str, Floats]:
-    """Return the fields that ``reinforce`` changes, after each use; NaN is a missing value."""
+    """Return the values that ``reinforce`` gives to fields after each use; NaN if missing."""
     policy = pack.policies["reinforce"]
     names = tuple(policy.fields)
     defaults = {name: _default(name) for name in names}
@@ -142,7 +142,7 @@ def replay(pack: Pack, uses: Uses) -> dict[str, Floats]:
 def retain(
     pack: Pack, uses: Uses, fields: Mapping[str, Floats], item: Rows, last: Rows, days: Floats
 ) -> Floats:
-    """Return the pack's retention of each item at the time ``days``, after its use in row ``last``."""
+    """Return the pack's retention of each item at the time ``days``, given its last use."""
     used = last >= uses.start[item]
     policy = pack.policies["retention"]
     inputs = {*policy.inputs, *pack.policies["half-life"].inputs}
@@ -154,7 +154,7 @@ def retain(
 
 
 def _inputs(pack: Pack, policy: Policy, columns: Columns) -> Columns:
-    """Return a column for each input of a policy; a field that nothing changes is that of a new memory."""
+    """Return a column for each input of a policy, with a new memory's value if unknown."""
     count = len(columns["age-days"])
 
     def input_column(name: str) -> Any:
@@ -189,6 +189,6 @@ def _new_memory() -> Moment:
 
 
 def _default(field: str) -> float:
-    """Return the value of a field of a new memory; NaN if it has none."""
+    """Return a field's value for a new memory, or NaN if the field starts without a value."""
     value = MEMORY[field.replace("-", "_")].default
     return np.nan if value is None else float(value)

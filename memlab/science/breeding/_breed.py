@@ -84,14 +84,14 @@ class _Parent:
         self.tunable = [literal for literal in literals(policy) if not literal.structural]
 
     def pick(self, options: Iterable[Any]) -> Any:
-        """Return a random option; raise _NoSiteError if there is no option."""
+        """Return a random option; raise _NoSiteError if there are no options."""
         choices = list(options)
         if not choices:
             raise _NoSiteError
         return choices[int(self.rng.integers(len(choices)))]
 
     def env(self, tree: Subtree) -> Env:
-        """Return the bindings of names at a subtree."""
+        """Return the names bound at a subtree, with their values."""
         return self.sites[tree.span].env
 
     def scope(self, tree: Subtree) -> Scope:
@@ -99,14 +99,14 @@ class _Parent:
         return Scope(self.policy.signature, self.env(tree), self.sites[tree.span].tail)
 
     def call(self, tree: Subtree) -> Form | None:
-        """Return the form of a subtree if it is an ordinary call; None otherwise."""
+        """Return the form of a subtree that is an ordinary call, or None for other subtrees."""
         form = self.sites[tree.span].form
         return (
             form if form.kind == "call" and form.head not in ("quote", "param", "update") else None
         )
 
     def put(self, summary: str, tree: Subtree, text: str) -> _Edit:
-        """Return the edit that replaces a subtree by a text.
+        """Return the edit that replaces a subtree by ``text``.
 
         Features that the text needs are added to the arguments of the policy.
         """
@@ -249,7 +249,7 @@ def _check_breedable(policy: Policy) -> None:
 def _first_valid(
     policy: Policy, draw: Callable[[], _Edit], tries: int, max_nodes: int
 ) -> tuple[Policy, _Edit | None, int]:
-    """Return the first valid child, its edit and the number of tries; else the parent."""
+    """Return the first valid child, its edit and the number of tries; return the parent if none."""
     size = len(reachable(policy.root))
     for spent in range(1, tries + 1):
         try:
@@ -281,7 +281,7 @@ def _perturb_constant(parent: _Parent) -> _Edit:
 
 
 def _perturb_parameter(parent: _Parent) -> _Edit:
-    """Perturb the value of a random parameter within the bounds of the parameter."""
+    """Perturb the value of a random parameter within its bounds."""
     param = parent.pick(parent.policy.params.values())
     if param.value == 0.0:
         moved = parent.scale * float(parent.rng.standard_normal())
@@ -303,7 +303,7 @@ def _replace_leaf(parent: _Parent) -> _Edit:
 
 
 def _replace_operator(parent: _Parent) -> _Edit:
-    """Replace the operator of a random call by another of the same group."""
+    """Replace the operator of a random call by another operator of the same group."""
     tree = parent.pick(tree for tree in parent.trees if _swappable(parent.call(tree)))
     form = parent.sites[tree.span].form
     head = form.items[0]
@@ -442,7 +442,7 @@ def _transplant(parent: _Parent, donor: _Parent) -> _Edit:
 
 
 def _is_shadowed(name: str, env: Env) -> bool:
-    """Return whether ``let`` binds the name of a feature to another value."""
+    """Return whether a local name hides the feature of the same name."""
     bound = env.get(name)
     return isinstance(bound, Node) and not (bound.op == "input" and bound.value == name)
 
@@ -461,7 +461,7 @@ def _add_bindings(policy: Policy, tree: Subtree) -> str:
 
 
 def _find_bindings(policy: Policy, path: Path) -> list[tuple[Form, Form]]:
-    """Return the ``let`` bindings in force at a path, outermost first."""
+    """Return the ``let`` bindings that apply at a path, outermost first."""
     bindings: list[tuple[Form, Form]] = []
     for depth in range(len(path)):
         form = form_at(policy, path[:depth])
@@ -477,7 +477,7 @@ def _find_bindings(policy: Policy, path: Path) -> list[tuple[Form, Form]]:
 
 
 def _swappable(form: Form | None) -> tuple[str, ...]:
-    """Return the operators that may replace the operator of a call; empty for none."""
+    """Return the operators that may replace a call's operator, or () if no operator may."""
     if form is None:
         return ()
     operator = ALIASES.get(form.head, form.head)
@@ -485,7 +485,7 @@ def _swappable(form: Form | None) -> tuple[str, ...]:
 
 
 def _perturb(value: float, parent: _Parent) -> str:
-    """Return a number times a log-normal factor as text.
+    """Multiply a number by a random log-normal factor, and return the product as text.
 
     The factor is rounded to four digits, unless rounding returns the same number.
     """
@@ -497,6 +497,6 @@ def _perturb(value: float, parent: _Parent) -> str:
 
 
 def _shorten(text: str) -> str:
-    """Return a text in one line, cut to 60 characters."""
+    """Return a text on one line, truncated to 60 characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= 60 else f"{flat[:57]}..."

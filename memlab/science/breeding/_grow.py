@@ -30,7 +30,7 @@ class Scope(NamedTuple):
     tail: bool = False
 
     def names(self, type: str) -> list[str]:
-        """Return the features and local names of a type that can be used."""
+        """Return the available features and local names of a type."""
         features = [item.name for item in self.signature.inputs.values() if item.type == type]
         free = [name for name in features if name not in self.env or self._is_input(name)]
         local = [
@@ -41,7 +41,7 @@ class Scope(NamedTuple):
         return [*free, *local]
 
     def sets(self) -> list[str]:
-        """Return the set features that no local name shadows."""
+        """Return the set features that are not hidden by a local name."""
         shadowed = [name for name, value in self.env.items() if isinstance(value, Node)]
         return [
             item.name
@@ -50,7 +50,7 @@ class Scope(NamedTuple):
         ]
 
     def _is_input(self, name: str) -> bool:
-        """Return whether a name still refers to the feature of that name."""
+        """Return whether a name still refers to the feature with the same name."""
         bound = self.env[name]
         return isinstance(bound, Node) and bound.op == "input" and bound.value == name
 
@@ -133,7 +133,7 @@ def _grow_comparison(scope: Scope, rng: np.random.Generator) -> str:
 
 
 def _list_words(scope: Scope) -> list[str]:
-    """Return the words of all string features; ``[""]`` if there are none."""
+    """Return the words that string features can equal, or ``[""]`` if there are no words."""
     return [word for item in scope.signature.inputs.values() for word in item.words] or [""]
 
 

@@ -61,7 +61,7 @@ class Basis:
         The share of the live pack's results that the recalls did not show, which is the cost of the
         design.
     recall_cost
-        The recall that the first results lost compared with those of the live pack. Items with a
+        The recall that the shown results lost, compared with the results of the live pack. Items with a
         positive reward are relevant, weighted by the inverse of their probability. None if no item
         has a positive reward.
     rewards
@@ -122,7 +122,7 @@ class Basis:
 def find_basis(
     duel: Duel, observations: Observations, settings: Settings, gates: tuple[Gate, ...]
 ) -> Basis:
-    """Return the basis of the verdict on a duel."""
+    """Collect the facts on which the verdict on a duel is based."""
     log, columns = duel.log, duel.log.decisions.columns
     last = read_challenges(log.only(np.array([len(log) - 1])))[0]
     assert last is not None
@@ -148,7 +148,7 @@ def find_basis(
 
 
 def describe_basis(basis: Basis, treatment: str) -> list[tuple[str, str]]:
-    """Return the facts as labelled texts; ``treatment`` is what missing feedback counts as."""
+    """Return the facts as pairs of label and text, with the treatment of missing feedback."""
     low, high = basis.rewards
     drawn = basis.probabilities and " to ".join(
         dict.fromkeys(f"{chance:.3g}" for chance in basis.probabilities)
@@ -163,7 +163,7 @@ def describe_basis(basis: Basis, treatment: str) -> list[tuple[str, str]]:
         ("probabilities of the draws", drawn or "nothing was drawn"),
         ("results of the live pack that were not shown", share(basis.displaced)),
         (
-            "recall lost among the first results",
+            "recall lost among the results",
             "no rewards" if basis.recall_cost is None else f"{basis.recall_cost:+.3f}",
         ),
         ("reward of an item", f"{low:g} to {high:g}"),
@@ -185,13 +185,13 @@ def describe_basis(basis: Basis, treatment: str) -> list[tuple[str, str]]:
 
 
 def list_groups(influence: pl.DataFrame, difference: float) -> list[dict[str, Any]]:
-    """Return the groups whose removal changes a difference most, as rows of ``Verdict.influence``."""
+    """Return the groups whose removal changes a difference most, as rows of ``influence``."""
     change = (pl.col("difference") - difference).abs()
     return influence.sort(change, descending=True, nulls_last=False).head(_LISTED).to_dicts()
 
 
 def _probabilities(duel: Duel) -> Floats:
-    """Return the probability of each draw: of disputed items, or of a pack's results."""
+    """Return the probabilities of a duel's draws, either of disputed items or of whole lists."""
     if duel.shares is not None:
         return duel.shares.ravel()
     chance = duel.log.propensity[np.setxor1d(duel.own.rows, duel.base.rows)]

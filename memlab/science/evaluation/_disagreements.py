@@ -204,7 +204,7 @@ def _describe_disagreement(
     schema: pl.Schema,
     lab: Any,
 ) -> Disagreement:
-    """Describe one recall: its items with texts, rewards and terms of their scores."""
+    """Describe one recall: its items with texts, rewards and the terms of their scores."""
     decision = log.decisions.row(recall, named=True)
     rows = np.flatnonzero(log.recall == recall)
     row_of = dict(zip(log.ids["memory_id"][rows].to_list(), rows.tolist(), strict=True))
@@ -234,7 +234,7 @@ def _describe_disagreement(
 
 
 def _read_texts(log: Log, rows: NDArray[np.intp], schema: pl.Schema) -> dict[Any, str | None]:
-    """Return the logged texts of candidates by memory id; empty if none is logged."""
+    """Return the logged texts of candidates by memory id, or an empty dict without logged texts."""
     if "text" not in schema.names():
         return {}
     pool = log.pool(["text"])[rows]
@@ -249,7 +249,7 @@ def _read_text(lab: Any, memory: int | str) -> str | None:
 def _explain_scores(
     target: Target, recall: int, memories: Sequence[Any], log: Log, schema: pl.Schema
 ) -> dict[Any, Terms]:
-    """Return the additive terms of the scores of the given memories in one recall.
+    """Return the additive terms of the scores of some memories in one recall.
 
     The result is empty if the policy is not in the policy language, or the log lacks a feature.
     """

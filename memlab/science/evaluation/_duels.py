@@ -62,17 +62,17 @@ class Observations:
 
     @property
     def columns(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """The two values and the two bounds."""
+        """The lower and upper values of the observations, and their lower and upper bounds."""
         return self.lower, self.upper, self.floor, self.ceiling
 
     def sums(self) -> list[Floats]:
-        """Sum the two values and the two bounds by recall, f64[recalls] each."""
+        """Sum the values and the bounds by recall, f64[recalls] each."""
         return [
             np.bincount(self.recall, weights=values).astype(np.float64) for values in self.columns
         ]
 
     def process(self, course: Course, unit: float, heaviest: float) -> Process:
-        """Return the observations of a confidence sequence, in the order of ``course``.
+        """Return the observations as the input of a confidence sequence, ordered by ``course``.
 
         A block of several recalls is one observation, because its recalls depend on each other. It
         counts for ``heaviest`` recalls at most.
@@ -126,20 +126,20 @@ class Course:
 
     @property
     def sizes(self) -> Ints:
-        """The number of recalls of each block, int64[blocks]."""
+        """The number of recalls in each block, int64[blocks]."""
         return np.asarray(np.diff(self.first, append=len(self.order)))
 
     @property
     def last(self) -> Ints:
-        """The index of the last recall of each block, int64[blocks]."""
+        """The index of the last recall in each block, int64[blocks]."""
         return np.asarray(self.order[self.first + self.sizes - 1])
 
     def sums(self, values: Floats) -> Floats:
-        """Sum values of recalls by block, f64[blocks]."""
+        """Sum the values of recalls by block, f64[blocks]."""
         return np.asarray(np.add.reduceat(values[self.order], self.first))
 
     def before(self, values: Floats) -> Floats:
-        """Sum values over the blocks before the block of each recall, f64[recalls]."""
+        """Sum values over all blocks before each recall's block, f64[recalls]."""
         sums = self.sums(values)
         earlier = np.empty(len(self.order))
         earlier[self.order] = np.repeat(np.cumsum(sums) - sums, self.sizes)
@@ -190,7 +190,7 @@ class Duel:
 
 
 def find_duels(log: Log, wanted: str | None) -> list[Duel]:
-    """Return the duel of each challenger under its latest version and design.
+    """Return the duel of each challenger, for its latest version and design.
 
     With ``wanted``, only the duel of that challenger is returned.
     """
@@ -277,7 +277,7 @@ DRAFT_RATES = 3.0
 
 
 def _scale_of(challenge: Challenged) -> float:
-    """Return the factor of the rates of a sequence that suits the design of its first recall.
+    """Return the rate factor of a confidence sequence, given the design of its first recall.
 
     Logs without groups keep the rates that were in use when they were recorded.
     """
@@ -287,7 +287,7 @@ def _scale_of(challenge: Challenged) -> float:
 
 
 def _measure_recall_cost(log: Log, live: TopK) -> float | None:
-    """Return how much less recall the first results had than those of the live pack.
+    """Return the recall that the shown results lost compared with the live pack's results.
 
     Items with a positive reward are relevant. An item that was shown with probability p stands for
     1 / p items like it.
@@ -305,14 +305,14 @@ def _measure_recall_cost(log: Log, live: TopK) -> float | None:
 def _drafted_heads(
     live: list[int | str], own: list[int | str]
 ) -> tuple[list[int | str], list[int | str]]:
-    """Return the parts of two result lists that a draft compares, shared items included."""
+    """Return the parts of two result lists that a draft compares, including shared items."""
     live_half, own_half = drafted(live, own)
     shared = [item for item in live if item in own]
     return shared + live_half, shared + own_half
 
 
 def _find_groups(challenges: Sequence[Challenged], log: Log) -> tuple[Ints, Flags]:
-    """Return each candidate's group within its recall, and which recalls logged their groups.
+    """Return each candidate's group in its recall, and whether each recall logged groups.
 
     Raises InputError for a recall that did not show exactly one item of each of its groups.
     """
@@ -358,12 +358,12 @@ _Version = tuple[str, str, str | None, str]
 
 
 def _identify_comparison(name: str, challenge: Challenged, live: str | None) -> _Version:
-    """Return a recall's comparison: challenger, its hash, live pack, and design."""
+    """Return the identity of a recall's comparison: challenger, its hash, live pack, and design."""
     return name, challenge.heads[name].hash, live, challenge.kind
 
 
 def _show_same(challenge: Challenged, name: str) -> bool:
-    """Return whether both packs show the same items; the order counts for whole lists only."""
+    """Return whether both packs show the same items, and in A/B designs the same order."""
     own = challenge.heads[name].ids
     return own == challenge.live or not (challenge.shares or {*own} ^ {*challenge.live})
 
@@ -371,7 +371,7 @@ def _show_same(challenge: Challenged, name: str) -> bool:
 def _number_comparisons(
     logged: Sequence[Challenged | None], hashes: Sequence[str | None]
 ) -> dict[_Version, tuple[int, float]]:
-    """Return the number and the share of the error of each comparison, by first recalls.
+    """Return each comparison's number and its share of the error, in order of first recall.
 
     Both are read from the first recall of the comparison, so a part of the log has them too. A
     comparison that began before comparisons were numbered gets the next number, in the order of
@@ -391,13 +391,13 @@ def _number_comparisons(
 
 
 def comparisons_begun(log: Log) -> int:
-    """Return the largest number of a comparison of a challenger with a live pack in the log."""
+    """Return the highest number of any comparison in the log, or 0 without comparisons."""
     numbers = _number_comparisons(read_challenges(log), _live_hashes(log)).values()
     return max((number for number, _ in numbers), default=0)
 
 
 def _live_hashes(log: Log) -> list[str | None]:
-    """Return the hash of the live pack in each recall, or None if it was not logged."""
+    """Return the hash of the live pack in each recall, or None if the hash was not logged."""
     return (
         log.decisions["pack_hash"].to_list()
         if "pack_hash" in log.decisions.columns
@@ -406,7 +406,7 @@ def _live_hashes(log: Log) -> list[str | None]:
 
 
 def _notes(name: str, live: str, others: int, challenges: Sequence[Challenged]) -> tuple[str, ...]:
-    """Return remarks on recalls left out, and on the challenger's shorter results."""
+    """Return remarks on omitted recalls, and on recalls with fewer results from the challenger."""
     short = sum(len(challenge.heads[name].ids) < len(challenge.live) for challenge in challenges)
     notes = []
     if others:
@@ -422,7 +422,7 @@ def _notes(name: str, live: str, others: int, challenges: Sequence[Challenged]) 
 
 
 def _logged_top_k(name: str, ids: Sequence[Sequence[int | str]], log: Log) -> TopK:
-    """Return the logged top-k of a pack as rows of the candidates.
+    """Return the logged top-k of a pack as row numbers of candidates.
 
     Items outside the pools are only counted, by recall.
     """
@@ -444,7 +444,7 @@ def _logged_top_k(name: str, ids: Sequence[Sequence[int | str]], log: Log) -> To
 def observe_items(
     duel: Duel, evidence: Evidence, compared: Compared, rate: Floats, settings: Settings
 ) -> Observations:
-    """Return observations of the difference, from single items.
+    """Return observations of the difference between packs, each based on single items.
 
     A recall that logged its groups has an observation for each group, and for each ungrouped item
     on which the packs differ. A recall without groups has one observation.
@@ -485,7 +485,7 @@ def _split_by_group(
     settings: Settings,
     single: Observations,
 ) -> Observations:
-    """Split the observations of recalls with groups into one per group and one per ungrouped item.
+    """Split recalls with groups into one observation for each group and for each ungrouped item.
 
     At most one item of an observation is shown, so its bounds are the extremes of its items, not
     their sum.
@@ -544,7 +544,7 @@ def observe_recalls(
     rate: Floats,
     settings: Settings,
 ) -> Observations:
-    """Return each recall's observation of the difference, from whole result lists.
+    """Return one observation of the difference between packs for each recall.
 
     The observation is the reward of the recall minus the mean of earlier recalls, divided by the
     probability of the results shown. It is 0 if both packs have the same results. Unsupported items
@@ -598,7 +598,7 @@ def observe_recalls(
 
 
 def _check_exposures(duel: Duel, log: Log) -> None:
-    """Raise InputError if an A/B recall shows other results than those of its pack."""
+    """Raise InputError if an A/B recall shows results of another pack than its own."""
     count = np.bincount(log.recall, weights=log.exposed, minlength=len(log))
     for top_k, arm in ((duel.own, 1), (duel.base, -1)):
         wrong = (duel.arm == arm) & (
@@ -645,7 +645,7 @@ def _maximum_weight(
 
 
 def answer_rate(log: Log, course: Course) -> Floats:
-    """Return the share of items answered in earlier blocks, f64[recalls].
+    """Return the share of shown items with feedback in earlier blocks, f64[recalls].
 
     Censored rewards are divided by this share. Five answered items of ten are added, so that early
     recalls have a share.

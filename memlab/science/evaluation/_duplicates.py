@@ -30,7 +30,7 @@ _WORD = re.compile(r"\w+")
 
 
 def find_repeated(log: Log, rows: Ints, ranks: Ints) -> Ints:
-    """Return the rows of a policy's items whose reward is unknown because they repeat another item.
+    """Return the rows of a policy's items that repeat another item, so their reward is unknown.
 
     ``rows`` are the policy's items, and ``ranks`` their ranks. Without content of the items the
     result is empty.
@@ -50,7 +50,7 @@ def find_repeated(log: Log, rows: Ints, ranks: Ints) -> Ints:
 
 
 def count_unseen(log: Log, rows: Ints) -> int:
-    """Return the number of recalls in which a policy shows several randomised items of unknown content.
+    """Count the recalls in which a policy shows several randomised items of unknown content.
 
     ``rows`` are the policy's items. The number is 0 if the content of the items is known.
     """
@@ -61,12 +61,12 @@ def count_unseen(log: Log, rows: Ints) -> int:
 
 
 def _has_content(log: Log) -> bool:
-    """Return whether the log or its lab has the content of items."""
+    """Return whether the contents of items are known, from the log or its lab."""
     return log.content is not None or hasattr(log.lab, "memories")
 
 
 def _are_alike(log: Log, first: Ints, second: Ints) -> Flags:
-    """Return for each pair of rows whether they are near-duplicates.
+    """Return whether each pair of rows are near-duplicates.
 
     Two rows are near-duplicates if the log's column of content has equal values, or if the lab's
     texts have the same words or a closeness of ``_ALIKE``.
@@ -95,7 +95,7 @@ def _are_alike(log: Log, first: Ints, second: Ints) -> Flags:
 
 
 def _pair_rows(log: Log, first: Ints, second: Ints) -> tuple[Ints, Ints]:
-    """Return all pairs of rows of one recall."""
+    """Return all pairs of rows that belong to the same recall."""
     left, right = (
         pl.DataFrame({"recall": log.recall[rows], name: rows})
         for name, rows in (("first", first), ("second", second))

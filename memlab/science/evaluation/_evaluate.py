@@ -138,14 +138,14 @@ def evaluate(
     baseline
         The policy that the others are compared with; by default the policy that logged.
     reward_range
-        The minimum and maximum reward of an item. By default that of the slates, or 0 and 1.
+        The minimum and maximum reward of an item. Default: the range of the slates, or 0 and 1.
     labels
         A frame with ``decision``, ``memory_id`` and ``relevance`` (0 or 1) for every relevant item,
         or ``lab.questions``, which label the recalls with the same queries. With labels, feedback
-        is not read, and the metrics are those of retrieval.
+        is not read, and the metrics are retrieval metrics.
     metric
         With labels: the metric that ranks the policies, with its number of ranks, such as
-        "ndcg@10". All recalls are measured at this number, whatever their limit. Default: recall at
+        "ndcg@10". All recalls are measured at this number of ranks, independently of their limit. Default: recall at
         the most frequent limit of the log.
     executor
         Runs the sums of a folder of Parquet elsewhere, one task for each file: a number of processes,
@@ -179,7 +179,7 @@ def evaluate(
 
     References
     ----------
-    The position-based model is that of Agarwal et al. (2019) and Li et al. (2018);
+    The position-based model follows Agarwal et al. (2019) and Li et al. (2018);
     ``docs/evaluation.md`` has the formulas.
 
     Examples
@@ -215,7 +215,7 @@ def evaluate(
             sums = partial(slates, policies, **options)
         elif isinstance(slates, pl.LazyFrame):
             raise InputError(
-                "executor= sums one file in each task, and a lazy frame has none. Pass the path of a folder of Parquet "
+                "executor= runs one task per file, and a lazy frame has no files. Pass the path of a folder of Parquet "
                 "files."
             )
         else:
@@ -229,7 +229,7 @@ def evaluate(
         )
     if metric is not None and labels is None:
         raise InputError(
-            "metric= ranks policies by labels, and there are none. Pass labels=, or omit metric=."
+            "metric= ranks policies by labels, and no labels were passed. Pass labels=, or omit metric=."
         )
     slates = slates if isinstance(slates, Slates) else slates.slates()
     labels = frame_of_labels(labels, slates)
@@ -312,7 +312,7 @@ def evaluate(
 
 
 def _refuse_arguments(**arguments: object) -> None:
-    """Raise InputError for the first argument that is set; a log on disk takes none of them."""
+    """Raise InputError for the first argument that was passed, for logs on disk."""
     name = next((name for name, value in arguments.items() if value), None)
     if name is not None:
         raise InputError(
@@ -329,7 +329,7 @@ def _evaluate_feedback(
     features: Floats,
     logging: Collection[str],
 ) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Between, list[str]]:
-    """Evaluate targets on feedback.
+    """Evaluate policies on feedback.
 
     ``logging`` are the names of the policies that logged. If every item of such a policy was shown,
     its value is the observed reward, so no gate withholds it.
@@ -342,7 +342,7 @@ def _evaluate_feedback(
     tests, repeated = Tests(log, settings, features), dict[str, int]()
 
     def compare_by_name(name: str, other: str | None) -> Compared:
-        """Compare a policy with another, or estimate its value alone."""
+        """Compare one policy with another, or estimate its value alone."""
         compared = compare(evidence, top_ks[name], None if other is None else top_ks[other])
         repeated[name] = compared.top_k.repeated
         return compared
@@ -369,19 +369,19 @@ def _evaluate_feedback(
 
 
 def _was_shown(log: Log, top_k: TopK) -> bool:
-    """Return whether every item of a policy was shown."""
+    """Return whether the log shows every item of a policy."""
     return bool(log.exposed[top_k.rows].all()) and not top_k.outside.any()
 
 
 def _state_fact(log: Log, settings: Settings, features: Floats, top_k: TopK) -> Compared:
-    """Return the mean reward of items that were all shown, which needs no propensities."""
+    """Return the observed mean reward of items that were all shown, without propensities."""
     certain = replace(cluster_facts(log), propensity=np.where(log.exposed, 1.0, log.propensity))
     evidence = gather_evidence(certain, replace(settings, position=False), features)
     return compare(evidence, top_k, None)
 
 
 def _describe_tails(log: Log) -> list[str]:
-    """Return a remark if a few large rewards carry the variance."""
+    """Return a remark if a few large rewards dominate the variance."""
     reward = log.reward[log.answered]
     if len(np.unique(reward)) <= 2:
         return []
@@ -395,7 +395,7 @@ def _describe_tails(log: Log) -> list[str]:
 
 
 def _describe_estimates(evidence: Evidence) -> list[str]:
-    """Return a sentence on each model that was fitted on the log for all policies."""
+    """Return a sentence about each model that was fitted on the log for all policies."""
     notes = credited_note(evidence.log, evidence.credited)
     if evidence.examination is not None:
         eta = evidence.examination.eta
@@ -407,7 +407,7 @@ def _describe_estimates(evidence: Evidence) -> list[str]:
 
 
 def _describe_method(evidence: Evidence, log: Log) -> str:
-    """Describe the interval method, with the unit of a cluster."""
+    """Describe the interval method, including the unit of a cluster."""
     sample = evidence.sample(np.ones((len(log), 1)))
     return sample.method.replace("clusters", f"clusters ({log.clustered})", 1)
 
@@ -422,7 +422,7 @@ def _evaluate_labels(
 ) -> tuple[
     tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Settings, Between, tuple[str, ...]
 ]:
-    """Evaluate targets on labels, and rank them by a kind of metric.
+    """Evaluate policies on labels, and rank the policies by a metric of kind ``metric``.
 
     Returns the rows, the forecast of recalls, the interval method, the settings, the comparison of
     a pair, and remarks.
@@ -432,7 +432,7 @@ def _evaluate_labels(
     enough = sample.clusters >= 2
 
     def subtract(first: str, second: str) -> Estimate:
-        """Estimate the mean metric of one policy minus that of another."""
+        """Estimate the mean metric of one policy minus the mean metric of another."""
         own, other = columns[first], columns[second]
         return sample.estimate(lambda totals: mean(totals[..., own]) - mean(totals[..., other]))
 

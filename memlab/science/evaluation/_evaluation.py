@@ -136,7 +136,7 @@ class PolicyValue:
 
     @property
     def closed(self) -> tuple[Gate, ...]:
-        """The gates that failed; they withhold the value unless it was observed directly."""
+        """The gates that failed, so that a value not observed directly is withheld."""
         if self.measured is None:
             return () if self.value else (ONE_CLUSTER,)
         return tuple(gate for gate in self.measured.gates if gate.closed)
@@ -233,7 +233,7 @@ class Evaluation(Report):
 
     @cached_property
     def model_values(self) -> dict[str, float]:
-        """The expected value of each policy by a model of rewards, which extrapolates.
+        """The expected value of each policy by a reward model, which extrapolates.
 
         The value is NaN if the log has too few data for the model. It is NaN, too, if the policy's
         recalls were repeated, because their pools have other features.
@@ -249,7 +249,7 @@ class Evaluation(Report):
         return values
 
     def _predict_rewards(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-        """Predict the reward of each candidate, or None if there are too few data."""
+        """Predict the reward of each candidate, or return None if the log has too few data."""
         names = [
             name
             for name in self._features
@@ -267,7 +267,7 @@ class Evaluation(Report):
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row for each policy: best first, and refused policies last.
+        """A row for each policy: best first, policies without a value last.
 
         The columns are:
 
@@ -387,7 +387,7 @@ class Evaluation(Report):
 
     @cached_property
     def diagnostics(self) -> pl.DataFrame:
-        """A row for each policy and gate, with the raw ``estimate`` of the policy.
+        """A row for each policy and gate, with the policy's raw ``estimate``.
 
         The result of a gate is in ``figure``, ``threshold``, ``state`` ("open", "closed",
         "untested" or "not needed") and ``open`` (null if not tested). ``finding`` and ``advice``
@@ -428,12 +428,12 @@ class Evaluation(Report):
 
     @property
     def silent(self) -> float:
-        """The share of shown items whose reward is unknown."""
+        """The share of shown items without known reward."""
         return self._log.silent
 
     @property
     def open_windows(self) -> int:
-        """The number of recalls left out because their time for feedback is not over."""
+        """The number of recalls left out because users may still give feedback on them."""
         return self._log.open
 
     @property
@@ -443,7 +443,7 @@ class Evaluation(Report):
 
     @checked
     def target(self, policy: str) -> Target:
-        """Return the items that a policy would have shown.
+        """Return the items that a policy would show.
 
         Parameters
         ----------
@@ -497,7 +497,7 @@ class Evaluation(Report):
 
     @property
     def pair(self) -> tuple[str, str] | None:
-        """The pair to compare first: the best policy and the baseline, or the best two."""
+        """The two policies to compare first: the best and the baseline, or the best two."""
         names = [row.policy for row in self.rows]
         if len(names) < 2:
             return None
@@ -550,7 +550,7 @@ class Evaluation(Report):
         return write_page(_render_page(self), path)
 
     def to_latex(self) -> str:
-        """Return the table as LaTeX, with the rules of booktabs.
+        """Return the table as LaTeX, in the style of the package booktabs.
 
         The caption has the finding, the method, the hashes of policies and log, the seeds of the
         log's draws, and the version of memlab.
@@ -604,7 +604,7 @@ class Evaluation(Report):
         Returns
         -------
         dict
-            The keys are those of ``memlab evaluate --json``.
+            The keys are the same as in ``memlab evaluate --json``.
         """
         # Refused policies are last in the frame and have no forecast.
         needed = [*(row.needed for row in self.rows), *(None for _ in self.refusals)]
@@ -648,7 +648,7 @@ class Evaluation(Report):
 
     @property
     def details(self) -> tuple[str, ...]:
-        """All reasons for missing values and untested gates, and remarks on the log."""
+        """All reasons for missing values and untested gates, with remarks on the log."""
         return (*(f"{policy}: {reason}" for policy, reason in reasons(self)), *remarks(self))
 
 
@@ -682,7 +682,7 @@ def name_verdict(gap: Estimate | None, adjusted: float, level: float) -> str:
 
 
 def _estimate_columns(name: str, estimate: Estimate | None) -> dict[str, object]:
-    """Return the value and the bounds of an estimate as columns, null where undefined."""
+    """Return an estimate's value and bounds as columns; undefined numbers are null."""
     prefix = f"{name}_" if name else ""
     values = (
         (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
@@ -692,7 +692,7 @@ def _estimate_columns(name: str, estimate: Estimate | None) -> dict[str, object]
 
 
 def _none_if_nan(value: float) -> float | None:
-    """Return the value, or None if it is NaN."""
+    """Return the value, or None for NaN."""
     return None if np.isnan(value) else value
 
 
@@ -700,12 +700,12 @@ def _none_if_nan(value: float) -> float | None:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Format a number with fixed digits; "-" if it is None or NaN."""
+    """Format a number with fixed digits; "-" for None or NaN."""
     return "-" if value is None or np.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def interval(estimate: Estimate | None) -> str:
-    """Format the interval of an estimate; "" if there is none."""
+    """Format the interval of an estimate; "" if it has no interval."""
     if estimate is None or np.isnan(estimate.low):
         return ""
     return f"[{number(estimate.low)}, {number(estimate.high)}]"
@@ -737,7 +737,7 @@ def headline(ev: Evaluation) -> str:
 
 
 def _state_finding(ev: Evaluation) -> str:
-    """State in one sentence which policies would have done better than the baseline."""
+    """State in one sentence which policies beat the baseline."""
     # The cases go from the strongest finding that the log supports to the weakest.
     valued = [row for row in ev.rows if row.value is not None]
     if not valued:
@@ -760,7 +760,7 @@ def _state_finding(ev: Evaluation) -> str:
 
 
 def refusal_lines(ev: Evaluation) -> list[str]:
-    """Return one sentence for each policy without a value, with the most fundamental reason.
+    """Return, as sentences, the most fundamental reason for each policy without a value.
 
     Policies that share the reason share the sentence. ``Evaluation.details`` has all reasons.
     """
@@ -776,7 +776,7 @@ def refusal_lines(ev: Evaluation) -> list[str]:
 
 
 def reasons(ev: Evaluation) -> list[tuple[str, str]]:
-    """Return the reasons for refusals, withheld values and untested gates.
+    """Return the reasons for refused policies, withheld values and untested gates.
 
     Each reason comes with the names of the policies that share it. ``next_step`` returns the action
     to take.
@@ -814,7 +814,7 @@ A later gate of the list means little while an earlier gate is closed.
 
 
 def next_step(ev: Evaluation) -> str:
-    """Return the most useful action as a sentence; "" if no action is needed.
+    """Return the most useful next action as a sentence, or "" if no action is needed.
 
     An action is needed if values are withheld or policies are indistinguishable.
     """
@@ -853,7 +853,7 @@ def _state_forecast(ev: Evaluation, how: str) -> str:
 
 
 def remarks(ev: Evaluation) -> list[str]:
-    """Return the remarks of a report: data left out, and assumptions."""
+    """Return the remarks of a report: omitted data and assumptions."""
     lines = []
     if ev.open_windows:
         lines.append(
@@ -922,7 +922,7 @@ def _leaderboard(ev: Evaluation) -> Table:
 
 
 def _format_bounds(lower: float | None, upper: float | None) -> str:
-    """Format bounds; "" if they are unknown or less than .005 apart."""
+    """Format the bounds of a value; "" if they are unknown or less than .005 apart."""
     differ = lower is not None and upper is not None and upper - lower >= 0.005
     return f"{lower:.2f}..{upper:.2f}" if differ else ""
 
@@ -942,7 +942,7 @@ def _draw_figure(ev: Evaluation, kind: str, axes: Axes | None) -> Figure:
 
 
 def height_of(ev: Evaluation) -> float:
-    """Return the height of a leaderboard in inches."""
+    """Return the height of a leaderboard figure in inches."""
     return 1.0 + 0.36 * max(1, len(ev.rows))
 
 
@@ -1018,7 +1018,7 @@ def draw_leaderboard(ev: Evaluation) -> Draw:
 
 
 def _axis_range(ev: Evaluation) -> tuple[float, float]:
-    """Return the range of the value axis: it covers all values and intervals.
+    """Return the range of the value axis, which covers all values and intervals.
 
     The predictions for policies with a value are covered too. Wide bounds, and predictions for
     withheld values, may extend beyond the axis.
@@ -1040,7 +1040,7 @@ def _axis_range(ev: Evaluation) -> tuple[float, float]:
 
 
 def draw_weights(ev: Evaluation) -> Draw:
-    """Return a function that draws how much of the weight the heaviest items have."""
+    """Return a function that draws the share of the weight that the heaviest items carry."""
     if ev.settings.measure == "labels":
         raise InputError(
             "Labels are counted, not weighted, so there is no figure of weights. Draw the leaderboard, or evaluate on "

@@ -34,7 +34,7 @@ _LIMIT = 2.0**42
 
 
 def fix(values: Floats) -> Ints:
-    """Return values in fixed point: the upper parts, then the lower parts, int64[n, 2 columns].
+    """Convert values to fixed point: the upper parts, then the lower parts, int64[n, 2 columns].
 
     ``values`` is f64[n, columns]. Raises InputError if their sum could exceed the range.
     """
@@ -51,7 +51,7 @@ def fix(values: Floats) -> Ints:
 
 
 def unfix(upper: Ints, lower: Ints) -> Floats:
-    """Return values in fixed point as floats."""
+    """Convert values from fixed point to floats."""
     return np.asarray(
         np.ldexp(upper.astype(np.float64), -_UPPER_BITS)
         + np.ldexp(lower.astype(np.float64), -_UPPER_BITS - _LOWER_BITS)
@@ -59,9 +59,9 @@ def unfix(upper: Ints, lower: Ints) -> Floats:
 
 
 def add_frames(frames: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
-    """Add the integer columns of frames by a key; the minimum of the column ``at`` is kept.
+    """Add the integer columns of frames by a key; for the column ``at``, keep the minimum.
 
-    The result is canonical: equal sums give equal frames, whatever frames they were added from.
+    The result is canonical: equal sums give equal frames, independently of the frames that were added.
     Its rows are sorted by the key, its columns by their names. Lower parts are within half of a
     unit of the upper part, and columns without a value are left out.
     """
@@ -96,7 +96,7 @@ def add_frames(frames: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
 
 
 def _ends(frame: pl.DataFrame, names: Sequence[str]) -> list[Any]:
-    """Return the minimum and maximum of each of the named columns that a frame has."""
+    """Return the minimum and maximum of the named columns that the frame contains."""
     columns = [name for name in names if name in frame.columns] if frame.height else []
     ends = frame.select(
         pl.col(columns).min().name.suffix("<"), pl.col(columns).max().name.suffix(">")
@@ -105,7 +105,7 @@ def _ends(frame: pl.DataFrame, names: Sequence[str]) -> list[Any]:
 
 
 def _out_of_range() -> InputError:
-    """Return the error for sums that do not fit into fixed point."""
+    """Return the error for sums that are too large for fixed-point numbers."""
     return InputError(
         f"Weights or rewards of a partition add up to more than {_LIMIT:.0e}, the limit of exact sums. Check the "
         "propensities near 0, or scale the rewards."
@@ -117,7 +117,7 @@ _SCALE = 1127
 
 
 def exact_sums(values: Floats) -> tuple[int, ...]:
-    """Return the exact sum of each column of finite values f64[n, columns], in units of 2^-1127."""
+    """Return exact sums of columns of finite values f64[n, columns], in units of 2^-1127."""
     mantissa, exponent = np.frexp(values)
     # Halves of 27 and 26 bits, so that sums of 2^26 values are integers that a float holds exactly.
     whole = np.ldexp(mantissa, 27)
@@ -141,5 +141,5 @@ def exact_sums(values: Floats) -> tuple[int, ...]:
 
 
 def round_exact(total: int, divisor: int = 1) -> float:
-    """Return an exact sum, divided by a number, as the nearest float."""
+    """Divide an exact sum by a number, and return the nearest float."""
     return total / (divisor << _SCALE)

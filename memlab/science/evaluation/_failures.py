@@ -107,7 +107,7 @@ class Failures(Report):
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """The count and share of wanted memories for each ``place``.
+        """The count and the share of wanted memories for each ``place``.
 
         The columns are ``place``, ``count``, ``share``, its bounds ``low`` and ``high``, and
         ``meaning``.
@@ -322,7 +322,7 @@ def _list_candidates(log: Log, *, ranked: bool) -> pl.DataFrame:
 
 
 def _list_memories(lab: object | None) -> pl.DataFrame | None:
-    """Return ids, refs, projects, status and times of a lab's memories, or None."""
+    """Return ids, refs, projects, status and times of a lab's memories; None without a lab."""
     memories = getattr(lab, "memories", None)
     if memories is None:
         return None
@@ -332,7 +332,7 @@ def _list_memories(lab: object | None) -> pl.DataFrame | None:
 
 
 def _from_feedback(slates: Slates, log: Log) -> tuple[pl.DataFrame, int, list[str]]:
-    """Return the memories that feedback calls helpful as wanted memories.
+    """Return the memories with helpful feedback, which count as the wanted memories.
 
     Also returns the number of recalls with feedback, and remarks.
     """
@@ -357,7 +357,7 @@ def _from_feedback(slates: Slates, log: Log) -> tuple[pl.DataFrame, int, list[st
 
 
 def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, list[str]]:
-    """Return the labels' wanted memories, the number of labelled recalls, and remarks."""
+    """Return the wanted memories in labels, the number of labelled recalls, and remarks."""
     by = next((name for name in ("decision", "question") if name in labels.columns), None)
     if by is None:
         raise InputError(
@@ -414,7 +414,7 @@ def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, lis
 def _assign_places(
     wanted: pl.DataFrame, log: Log, pools: pl.DataFrame, memories: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """Find the place of each wanted memory: the stage that lost it, or "found".
+    """Assign each wanted memory to the stage at which it was lost, or to "found".
 
     If several memories have the ref of a label, the memory that reached the latest stage counts.
     """
@@ -490,7 +490,7 @@ def _assign_places(
 
 
 def _count_places(rows: pl.DataFrame, log: Log, level: float) -> Sample:
-    """Count wanted memories by cluster, in total and by the stage that lost them."""
+    """Count wanted memories by cluster, in total and by the stage at which they were lost."""
     cluster = log.cluster[rows["recall"].to_numpy()]
     clusters = np.unique(cluster, return_inverse=True)[1]
     places = rows["place"].to_numpy()
@@ -503,7 +503,7 @@ def _count_places(rows: pl.DataFrame, log: Log, level: float) -> Sample:
 
 
 def _estimate_share(sample: Sample, index: int) -> Estimate:
-    """Estimate the share of wanted memories that one stage lost, or that were found."""
+    """Estimate the share of wanted memories that were lost at one stage, or that were found."""
     return sample.estimate(lambda totals: np.asarray(totals[..., 1 + index] / totals[..., 0]))
 
 
@@ -515,7 +515,7 @@ def _clip_share(value: float) -> float | None:
 def _pick_examples(
     rows: pl.DataFrame, pools: pl.DataFrame, lab: object | None, count: int
 ) -> pl.DataFrame:
-    """Return example memories lost at each stage, with the memories ranked above them."""
+    """Return examples of memories lost at each stage, with the memories ranked above them."""
     # The lost memories with the best rank come first, because a small change of the policy may retrieve them.
     order = pl.col("place").replace_strict(
         {stage: index for index, stage in enumerate(_ORDER)}, return_dtype=pl.Int64
@@ -564,7 +564,7 @@ def _pick_examples(
 
 
 def _read_texts(lab: object | None, ids: set[Any]) -> dict[Any, str]:
-    """Return the texts of memories by id; empty without a lab."""
+    """Return the texts of memories by id, or an empty dict without a lab."""
     memories = getattr(lab, "memories", None)
     if memories is None or not ids:
         return {}

@@ -72,7 +72,7 @@ def draw_legend(axes: Axes) -> None:
 
 
 def draw_sequences(tracks: Mapping[str, pl.DataFrame]) -> Draw:
-    """Return a function that draws each challenger's difference to its live pack.
+    """Return a function that plots each challenger's difference to its live pack.
 
     The shaded area is the anytime-valid interval. ``tracks`` has a frame for each difference by its
     name, with the columns ``recalls``, ``difference``, ``low`` and ``high``.

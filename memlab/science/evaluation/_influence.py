@@ -42,7 +42,7 @@ can change the process most; the verdict itself rests on all groups.
 
 
 def level_without(level: float) -> float:
-    """Return the confidence level at which a verdict must hold without any one group.
+    """Return the confidence level that a verdict needs when any one group is left out.
 
     The error is 4 (1 - ``level``), at most .5, with half of it on each side. In simulations honest
     runs then need 6 to 8% more recalls, and 15 to 17% more with half of that error. The share of
@@ -56,7 +56,7 @@ def level_without(level: float) -> float:
 
 
 def _group_recalls(log: Log, cluster: str | None) -> dict[str, pl.Series]:
-    """Return the name of each recall's group by the kind of group; null if it is not logged."""
+    """Return the group of each recall for one kind of group; null if not logged."""
     decisions = log.decisions
     # Each recall as a group of its own would name thousands of groups that cannot decide.
     groups = {
@@ -101,7 +101,7 @@ class Influence:
     def of(
         cls, process: Process, course: Course, duel: Duel, cluster: str | None, level: float
     ) -> Influence:
-        """Leave out each group of a comparison; ``level`` is that of the other recalls' bounds."""
+        """Omit each group in turn; ``level`` is the confidence level of the remaining bounds."""
         frames, codes = [pl.DataFrame(schema=_SCHEMA)], {}
         for kind, values in _group_recalls(duel.log, cluster).items():
             group = values[course.last]
@@ -130,7 +130,7 @@ class Influence:
         return cls(frame, codes, process, duel, level)
 
     def judge(self, above: bool, withholding: Container[str]) -> tuple[Gate | None, str]:
-        """Return the gate that a deciding group closes, and a sentence on a group that matters.
+        """Return the gate that a decisive group closes, and a remark on an influential group.
 
         A group closes the gate if the verdict turns without it, or if its kind is ``withholding``
         and the verdict is lost without it. ``above`` says whether the difference is above or below
@@ -164,7 +164,7 @@ class Influence:
         return None, remark
 
     def decided(self, kinds: Container[str], *, above: bool) -> NDArray[np.bool_]:
-        """Return after which blocks the verdict holds without any one large group of ``kinds``."""
+        """Return the blocks after which the verdict holds if any one large group is left out."""
         decided: NDArray[np.bool_] = np.ones(int(self.process.block[-1]) + 1, dtype=np.bool_)
         for kind, codes in self.codes.items():
             if kind in kinds:

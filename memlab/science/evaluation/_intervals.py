@@ -93,7 +93,7 @@ class Estimate:
 
     @checked
     def at_level(self, level: Annotated[float, Within(0, 1)]) -> Estimate:
-        """Return the estimate with the interval of another confidence level.
+        """Return the estimate with an interval of another confidence level.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Estimate:
 
 
 def cluster_sums(columns: Sequence[Floats], clusters: NDArray[np.int64], count: int) -> Floats:
-    """Sum each column (f64[n]) within each cluster (int64[n]), as f64[count, columns]."""
+    """Sum each column f64[n] within each cluster int64[n]; return f64[count, columns]."""
     sums = np.empty((count, len(columns)))
     for index, column in enumerate(columns):
         sums[:, index] = np.bincount(clusters, weights=column, minlength=count)
@@ -133,7 +133,7 @@ def mean(totals: Floats) -> Floats:
 
 
 def degrees_of_freedom(sizes: ArrayLike) -> float:
-    """Return the degrees of freedom of a mean over clusters of these sizes, at least 1.
+    """Return the degrees of freedom, at least 1, for a mean over clusters of unequal sizes.
 
     ``sizes`` is f64[clusters]. The value is Satterthwaite's approximation under independence, in
     the form of Bell and McCaffrey. For equal clusters it is the number of clusters less 1. With the
@@ -170,7 +170,7 @@ class Sample:
 
     @cached_property
     def freedom(self) -> float:
-        """The degrees of freedom of Student's t, from the sizes of the clusters."""
+        """The degrees of freedom of Student's t, given the sizes of the clusters."""
         return degrees_of_freedom(self.sums[:, 0])
 
     @property
@@ -183,7 +183,7 @@ class Sample:
     def estimate(
         self, statistic: Statistic, upper: Statistic | None = None, *, level: float | None = None
     ) -> Estimate:
-        """Estimate a statistic of the totals, with its interval.
+        """Estimate a statistic of the clusters' totals, with its interval.
 
         With ``upper``, ``statistic`` is the lower bound and ``upper`` the upper bound of the
         quantity. The interval then covers the range between them, and the value is its middle.
@@ -209,7 +209,7 @@ class Sample:
         return Estimate(value, low, high, error, p, ends).at_level(level)
 
     def _jackknife(self, statistic: Statistic) -> tuple[float, float]:
-        """Return the value of a statistic and its jackknife standard error."""
+        """Return a statistic's value and its jackknife standard error."""
         if self.clusters < 2:
             return float(statistic(self.total)), np.nan
         values = statistic(self._left)
@@ -219,12 +219,12 @@ class Sample:
     # Cached: every statistic of a sample reads these rows.
     @cached_property
     def _left(self) -> Floats:
-        """The column totals over all clusters, then those with each cluster left out."""
+        """The column totals over all clusters, followed by the totals without each cluster."""
         return np.concatenate([self.total[None, :], self.total - self.sums])
 
 
 def _reach(level: float, width: float, freedom: float) -> float:
-    """Return how many standard errors an interval extends beyond each of two bounds.
+    """Return how far an interval extends beyond each of two bounds, in standard errors.
 
     ``width`` is the distance of the bounds in standard errors, 0 for a point estimate.
     """
@@ -248,7 +248,7 @@ def _density(freedom: float, x: float) -> float:
 
 
 def _interval_p(distance: float, error: float, width: float, freedom: float) -> float:
-    """Return the p-value of zero for a quantity known only to lie in an interval.
+    """Return the p-value of zero for a quantity that is known only up to an interval.
 
     ``distance`` is the distance of zero from the nearer bound, ``width`` the distance between the bounds, both in
     standard errors.
@@ -264,7 +264,7 @@ def cluster_interval(
     values: NDArray[np.float64] | Sequence[Annotated[float, AnyNumber]],
     clusters: NDArray[Any] | Sequence[str | int],
 ) -> Estimate | None:
-    """Estimate the mean of values with a 95% interval over clusters.
+    """Estimate the mean of values, with a 95% interval from the clusters.
 
     Below 30 clusters the estimate is the mean of the clusters' means; from 30 clusters on it is
     the mean of all values.
@@ -312,7 +312,7 @@ def cluster_interval(
 def adjust_all(
     estimates: Sequence[Estimate], level: float, adjust: Adjustment = "bonferroni"
 ) -> list[tuple[Estimate, float]]:
-    """Return a family of estimates with simultaneous intervals and adjusted p-values.
+    """Return estimates with intervals and p-values adjusted for simultaneous inference.
 
     An interval excludes 0 if and only if the adjusted p-value is below 1 - ``level``, because both
     invert one test. "bonferroni": all intervals hold together at ``level``. "bh": the expected share
@@ -332,7 +332,7 @@ def adjust_all(
 
 
 def bonferroni(p: Sequence[float]) -> list[float]:
-    """Return the p-values of a fixed family of tests, adjusted by Bonferroni's method.
+    """Return Bonferroni-adjusted p-values for a fixed number of tests.
 
     NaN values stay NaN and do not count as tests.
 

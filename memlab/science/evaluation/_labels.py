@@ -62,7 +62,7 @@ class Judged:
 
     @property
     def depth(self) -> int:
-        """The number of ranks that were judged."""
+        """The number of ranks that have relevance judgements."""
         return int(self.relevant.shape[1])
 
 
@@ -119,23 +119,23 @@ def _compute_recall(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
 
 
 def _recall_any(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """Return 1 for each question of which any evidence was retrieved, else 0."""
+    """Return 1 for each question with at least one retrieved item of evidence, otherwise 0."""
     return np.where(np.isnan(gold), np.nan, relevant.any(axis=1))
 
 
 def _recall_all(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """Return 1 for each question of which all evidence was retrieved, else 0."""
+    """Return 1 for each question whose evidence was all retrieved, otherwise 0."""
     return np.where(np.isnan(gold), np.nan, relevant.sum(axis=1) == gold)
 
 
 def _reciprocal_rank(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """Return 1 / rank of each question's first evidence; 0 if none was retrieved."""
+    """Return 1 / rank of each question's first relevant item; 0 if none was retrieved."""
     first = np.where(relevant.any(axis=1), 1.0 / (1.0 + relevant.argmax(axis=1)), 0.0)
     return np.where(np.isnan(gold), np.nan, first)
 
 
 def _average_precision(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """Return the average precision of each question; the mean over questions is MAP."""
+    """Return the average precision of each question, whose mean is MAP."""
     precision = np.cumsum(relevant, axis=1) / np.arange(1, relevant.shape[1] + 1)
     return np.asarray(np.where(relevant, precision, 0.0).sum(axis=1) / gold)
 
@@ -164,7 +164,7 @@ _NAME = re.compile(r"([a-z_]+)@([1-9]\d{0,5})\Z")
 
 
 def split_metric(name: str) -> tuple[str, int]:
-    """Return the kind and the number of ranks of a metric; raise UnknownName for another name."""
+    """Return a metric's kind and number of ranks; raise UnknownName for an unknown name."""
     match = _NAME.match(name)
     if match is None or match[1] not in METRICS:
         raise UnknownName("metric", name, [f"{metric}@10" for metric in METRICS])
@@ -173,7 +173,7 @@ def split_metric(name: str) -> tuple[str, int]:
 
 @checked
 def measure(judged: Judged, name: str) -> Floats:
-    """Return a retrieval metric for each question; NaN without evidence.
+    """Return a retrieval metric for each question; NaN where evidence is missing.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ class LabelsRecalls(Protocol):
     """The questions of a lab (``lab.questions``), which label the recalls that ask them."""
 
     def label_recalls(self, slates: Slates) -> pl.DataFrame:
-        """Return ``decision``, ``memory_id`` and ``relevance`` of each relevant item."""
+        """Return ``decision``, ``memory_id`` and ``relevance`` of the relevant items."""
 
 
 def frame_of_labels(
@@ -273,7 +273,7 @@ class Gold:
         return Judged(_mark_relevant(target, self.wanted, len(self.log), self.cut), self.count)
 
     def totals(self, target: Target, judgement: Judged | None = None) -> tuple[Floats, Floats]:
-        """Return each recall's label count (1 or 0) and ranking metric for a policy."""
+        """Return the number of labelled recalls and the policy's ranking metric by recall."""
         values = measure(judgement or self.judge(target), self.metric)
         return self.judged.astype(np.float64), np.where(self.judged, values, 0.0)
 
@@ -321,7 +321,7 @@ def measure_labels(
 
 
 def _read_relevant_items(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, list[str]]:
-    """Return the relevant items of the log's recalls, and remarks on other labels."""
+    """Return the relevant items of the log's recalls, with remarks on unusable labels."""
     # Labels come from users' files, so each column is checked and the first bad row is named.
     for name in (*_KEY, "relevance"):
         if name not in labels.columns:

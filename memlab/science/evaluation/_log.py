@@ -78,7 +78,7 @@ _KEY = ["decision", "memory_id"]
 
 
 def horizon_micros(horizon: Horizon) -> int | None:
-    """Return a horizon as a number of microseconds, or None for no horizon.
+    """Convert a horizon to microseconds, or return None for no horizon.
 
     A horizon is a ``timedelta``, or a text of a number and the unit m, h, d or w.
 
@@ -109,12 +109,12 @@ def optional_column(
 
 
 def number_recalls(recalls: pl.DataFrame) -> pl.DataFrame:
-    """Add the column ``recall``, the number of each row from 0."""
+    """Add the column ``recall``, which numbers the rows from 0."""
     return recalls.with_row_index("recall").with_columns(pl.col("recall").cast(pl.Int64))
 
 
 def closed(decisions: pl.DataFrame, feedback: pl.DataFrame, horizon: int) -> pl.Series:
-    """Return whether each recall's feedback window had ended at the log's last event."""
+    """Return whether each recall's feedback window ended before the log's last event."""
     for name, frame in (("decisions", decisions), ("feedback", feedback)):
         if "at" not in frame.columns or frame["at"].null_count():
             raise InputError(
@@ -127,7 +127,7 @@ def closed(decisions: pl.DataFrame, feedback: pl.DataFrame, horizon: int) -> pl.
     is_closed = decisions.select(micros + horizon <= last).to_series()
     if not is_closed.any():
         raise InputError(
-            "No recall's window has closed: the log is shorter than the horizon. Use a shorter horizon, or wait."
+            "No recall's time for feedback is over: the log is shorter than the horizon. Use a shorter horizon, or wait."
         )
     return is_closed
 
@@ -158,7 +158,7 @@ def read_answers(
     horizon: int | None,
     reward_range: tuple[float, float],
 ) -> Answers:
-    """Return one reward for each shown item that was answered within its window.
+    """Return one reward for each shown item with feedback inside its window.
 
     ``exposures`` and ``decisions`` cover all recalls, also those with open windows. So feedback on
     items that no recall showed is detected.
@@ -194,7 +194,7 @@ def read_answers(
 
 
 def _describe_arrivals(judgements: pl.DataFrame, decisions: pl.DataFrame) -> list[str]:
-    """Return a remark if feedback on the last recalls of a log without a horizon still arrives."""
+    """Return a remark if feedback on recent recalls of the log is probably still missing."""
     frames = judgements, decisions
     if not judgements.height or not all(
         frame.schema.get("at", pl.Null()).is_temporal() and not frame["at"].null_count()
@@ -220,7 +220,7 @@ def _describe_arrivals(judgements: pl.DataFrame, decisions: pl.DataFrame) -> lis
 
 
 def _count_backdated(rewards: pl.DataFrame, decisions: pl.DataFrame) -> int:
-    """Return the number of judgements dated before the recall that they are about."""
+    """Count the judgements that are dated before their recalls."""
     if "at" not in decisions.columns or rewards["at"].null_count() == rewards.height:
         return 0
     times = rewards.join(decisions.select("decision", asked="at"), on="decision", how="left")
@@ -228,7 +228,7 @@ def _count_backdated(rewards: pl.DataFrame, decisions: pl.DataFrame) -> int:
 
 
 def _parse_rewards(feedback: pl.DataFrame, reward_range: tuple[float, float]) -> pl.DataFrame:
-    """Return the reward of each row of feedback, and check that it is in range.
+    """Return the reward of each feedback row, after checking the range.
 
     A row without a reward has 1 for the outcome success and 0 for fail.
     """
@@ -270,7 +270,7 @@ def _parse_rewards(feedback: pl.DataFrame, reward_range: tuple[float, float]) ->
 
 
 def _drop_repeats(rewards: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Keep one row for each shown item: the latest of its judgements.
+    """Keep one row for each shown item, with its latest judgement.
 
     Raises InputError if judgements contradict each other and their times do not show which is
     latest.
@@ -318,7 +318,7 @@ RESERVED = ("decision", "memory_id", "propensity", "rank", "score", "text")
 
 
 def is_randomised(propensity: Floats) -> Flags:
-    """Return whether each item is randomised: its propensity is between 0 and 1."""
+    """Return whether the propensity of each item is between 0 and 1, so that it was randomised."""
     return (propensity > 0) & (propensity < CERTAIN)
 
 
@@ -375,14 +375,14 @@ class Log:
 
     @property
     def packs(self) -> list[str | None]:
-        """The distinct hashes of the packs that logged; empty if the log does not record them."""
+        """The distinct hashes of the packs that logged; empty if the log has no hashes."""
         if "pack_hash" not in self.decisions.columns:
             return []
         return self.decisions["pack_hash"].unique().to_list()
 
     @property
     def reward_ends(self) -> tuple[float, float]:
-        """The minimum and maximum reward; NaN without rewards."""
+        """The minimum and the maximum reward; NaN for a log without rewards."""
         rewards = self.reward[self.answered]
         return (float(rewards.min()), float(rewards.max())) if len(rewards) else (np.nan, np.nan)
 
@@ -391,16 +391,16 @@ class Log:
         return self.__dict__ | {"_candidates": pl.LazyFrame()}
 
     def pool(self, columns: Sequence[str] = ()) -> pl.DataFrame:
-        """Return ids and ``columns`` of the candidates, in the order of the arrays."""
+        """Return the candidates' ids and ``columns``, in the order of the arrays."""
         return self.sorted(self._candidates.select(*_KEY, *columns).collect())
 
     def sorted(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Filter and reorder rows of the table of candidates to match the arrays."""
+        """Filter and reorder rows of the candidates' table to match the arrays."""
         frame = frame if self._order is None else frame[self._order]
         return frame if self._selected is None else frame.filter(self._selected)
 
     def only(self, recalls: Ints) -> Log:
-        """Return the log restricted to the recalls with these indices, which must ascend."""
+        """Return the log restricted to the recalls at these ascending indices."""
         new_index = np.full(len(self), -1, dtype=np.int64)
         new_index[recalls] = np.arange(len(recalls))
         selected = new_index[self.recall] >= 0
@@ -427,7 +427,7 @@ class Log:
         )
 
     def rows_of(self, wanted: pl.DataFrame) -> pl.Series:
-        """Return the candidate row of each (``recall``, ``memory_id``); null if absent."""
+        """Return the row of each candidate (``recall``, ``memory_id``); null if it is absent."""
         candidates = self.ids.select("memory_id").with_columns(
             recall=pl.Series(self.recall), row=pl.int_range(pl.len())
         )
@@ -437,7 +437,7 @@ class Log:
 
     @cached_property
     def content(self) -> str | None:
-        """The column that near-duplicates share, the first of ``CONTENT`` that the log has."""
+        """The column that identifies near-duplicates: the first of ``CONTENT`` in the log."""
         columns = self._candidates.collect_schema()
         return next((name for name in CONTENT if name in columns), None)
 
@@ -448,13 +448,13 @@ class Log:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of the draws; empty if they were not logged."""
+        """The seeds of the random draws; empty if the log has no seeds."""
         if "seed" not in self.decisions.columns:
             return ()
         return tuple(map(int, self.decisions["seed"].drop_nulls().unique().sort()))
 
     def provenance(self, hashes: Mapping[str, str | None]) -> str:
-        """Return the hashes and seeds that identify the log and policies, as a phrase for captions."""
+        """Return a phrase for captions with the hashes and seeds of the log and the policies."""
         policies = "".join(f"{name} {(text or 'unknown')[:12]}, " for name, text in hashes.items())
         seeds = ", ".join(map(str, self.seeds)) or "not logged"
         return (
@@ -489,7 +489,7 @@ class Log:
 
 
 def _expand_mask(outer: Flags, inner: Flags) -> Flags:
-    """Expand ``inner``, a mask of the rows that ``outer`` selects, to all rows."""
+    """Convert a mask over the rows that ``outer`` selects to a mask over all rows."""
     mask = np.zeros(len(outer), dtype=np.bool_)
     mask[np.flatnonzero(outer)[inner]] = True
     return mask
@@ -568,7 +568,7 @@ def _require(frame: pl.DataFrame | pl.Schema, name: str, columns: Sequence[str])
 
 
 def _check_types(frame: pl.DataFrame, decisions: pl.DataFrame, name: str) -> None:
-    """Raise InputError if decision ids of a table differ in type from decisions."""
+    """Raise InputError if a table's decision ids differ in type from the decisions table."""
     _require(frame, name, _KEY)
     if frame.height and frame["decision"].dtype not in (decisions["decision"].dtype, pl.Null):
         raise InputError(
@@ -578,7 +578,7 @@ def _check_types(frame: pl.DataFrame, decisions: pl.DataFrame, name: str) -> Non
 
 
 def _first_row(frame: pl.DataFrame, bad: pl.Expr) -> dict[str, object] | None:
-    """Return the first row for which ``bad`` is true, and its number; None if no row."""
+    """Return the first row where ``bad`` is true, with its number, or None without such a row."""
     matches = frame.with_row_index("row").filter(bad).head(1)
     return matches.row(0, named=True) if matches.height else None
 
@@ -604,7 +604,7 @@ def _check_decisions(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _check_exposures(frame: pl.DataFrame, decisions: pl.DataFrame, *, needed: bool) -> pl.DataFrame:
-    """Check the table of exposures, and return its ids, propensities and positions."""
+    """Check the table of exposures; return its ids, propensities and positions."""
     _check_types(frame, decisions, "exposures")
     frame = frame.select(
         *_KEY,
@@ -639,7 +639,7 @@ def _check_exposures(frame: pl.DataFrame, decisions: pl.DataFrame, *, needed: bo
 def _check_candidates(
     table: pl.LazyFrame, decisions: pl.DataFrame, counted: pl.DataFrame
 ) -> tuple[pl.DataFrame, Ints | None, int]:
-    """Check the table of candidates, and return its sorted rows.
+    """Check the table of candidates and return it sorted.
 
     Returns the rows (decision, memory_id, propensity, recall), the order that sorts the table (None
     if it is sorted), and the number of recalls without candidates.
@@ -749,7 +749,7 @@ def _join_exposures(
 
 
 def _assign_clusters(counted: pl.DataFrame, by: str | None) -> tuple[Ints, int, str]:
-    """Return the cluster of each recall, the number of clusters, and the name of their unit.
+    """Return each recall's cluster, the number of clusters, and the unit of clusters.
 
     A recall whose cluster is null is a cluster of its own. If no unit is named and each recall would
     be a cluster, the recalls of one query are a cluster.
@@ -764,7 +764,7 @@ def _assign_clusters(counted: pl.DataFrame, by: str | None) -> tuple[Ints, int, 
 
 
 def number_queries(decisions: pl.DataFrame) -> Ints | None:
-    """Return the number of each recall's query, from 0; None unless all recalls have a text."""
+    """Return a number from 0 for each recall's query; None if a query text is missing."""
     if not decisions.height or "query" not in decisions.columns or decisions["query"].null_count():
         return None
     texts = decisions["query"].str.strip_chars()
@@ -772,7 +772,7 @@ def number_queries(decisions: pl.DataFrame) -> Ints | None:
 
 
 def _assign_named(counted: pl.DataFrame, by: str | None) -> tuple[Ints, int, str]:
-    """Return the clusters by a unit, by default by the column ``cluster``."""
+    """Group recalls into clusters by a unit, which defaults to the column ``cluster``."""
     count = counted.height
     if by == "decision" or (by is None and "cluster" not in counted.columns):
         return np.arange(count), count, "decision"
@@ -824,7 +824,7 @@ class _Ranking(msgspec.Struct):
 class Challenged(msgspec.Struct):
     """The challenge of one recall: the top-k memory ids of each pack, best first.
 
-    ``live`` is the top-k of the live pack, ``heads`` that of each challenger. ``draws`` is the
+    ``live`` is the top-k of the live pack, and ``heads`` contains the top-k of each challenger. ``draws`` is the
     maximum number of extra items that were drawn, and ``extra`` the number that the owner set, 0
     for "auto". One item of each of ``groups`` was drawn, independently of the other groups; None in
     logs that do not record them. With the design "ab", ``whose`` names the pack whose results were
@@ -842,7 +842,7 @@ class Challenged(msgspec.Struct):
 
     @property
     def kind(self) -> str:
-        """The kind of comparison: "ab" or "draft" for these designs, "" for single items."""
+        """The design of the comparison: "ab", "draft", or "" for single items."""
         if self.shares:
             return "ab"
         return "draft" if self.design == "draft" and not self.extra else ""
@@ -853,7 +853,7 @@ _DECODER = msgspec.json.Decoder(Challenged)
 
 
 def read_challenges(log: Log) -> list[Challenged | None]:
-    """Return the challenge of each recall, None for a recall without a challenge.
+    """Return the challenge of each recall, or None for a recall without a challenge.
 
     Raises InputError, which names the recall, if a challenge cannot be read.
     """
@@ -863,8 +863,8 @@ def read_challenges(log: Log) -> list[Challenged | None]:
     return [text and _decode_challenge(text, log, number) for number, text in enumerate(texts)]
 
 
-def _decode_challenge(text: str, log: Log, number: int) -> Challenged:
-    """Decode and check the challenge of a recall."""
+def _decode_challenge(text: str, log: Log, number: int) -> Challenged | None:
+    """Decode and check the challenge of a recall; return None for a pack in shadow."""
     where = f"The challenge of recall {log.decisions['decision'][number]}"
     try:
         challenge = _DECODER.decode(text)
@@ -873,6 +873,8 @@ def _decode_challenge(text: str, log: Log, number: int) -> Challenged:
             f"{where} cannot be read: {error}. Drop this recall, or log its comparison of packs in the column "
             "challenge again."
         ) from None
+    if challenge.design == "shadow":  # No recall shows results of a pack in shadow.
+        return None
     # A wrong challenge, written by a faulty logger, would bias a verdict silently. So ids and shares are checked.
     kind = str if log.ids["memory_id"].dtype == pl.String else int
     memories = (

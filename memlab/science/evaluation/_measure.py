@@ -129,14 +129,14 @@ def value_statistic(estimator: Estimator, fill: float) -> Statistic:
 
 
 def _divide_rewards(estimator: Estimator, fill: float, totals: Floats) -> Floats:
-    """Return a policy's value from totals."""
+    """Return a policy's value from its totals."""
     return np.asarray(_sum_rewards(estimator, totals[..., 1 : 1 + ARM], fill) / totals[..., 0])
 
 
 def difference_statistic(estimator: Estimator, first: float, second: float) -> Statistic:
-    """Return the function that computes two policies' difference from totals.
+    """Return the function that computes the difference of two policies from totals.
 
-    ``first`` and ``second`` are the rewards of unsupported items: those of the first and of the
+    ``first`` and ``second`` are the rewards assumed for unsupported items of the first and of the
     second policy.
     """
 
@@ -149,7 +149,7 @@ def difference_statistic(estimator: Estimator, first: float, second: float) -> S
 
 
 def _sum_rewards(estimator: Estimator, arm: Floats, fill: float) -> Floats:
-    """Return the estimated total reward of an item set, for each row of its totals."""
+    """Return the estimated total reward of an item set for each row of totals."""
     certain, certain_weight, certain_reward, probes, weight, reward, silent, unsupported = (
         arm[..., column] for column in range(ARM)
     )
@@ -220,7 +220,7 @@ class Credited:
     bases: Floats = field(repr=False)
 
     def change(self, counts: Floats) -> Floats:
-        """Refit the calibration line on counts, and return the line's change, f64[..., 2]."""
+        """Refit the calibration line on counts; return its coefficients' change, f64[..., 2]."""
         return np.asarray(_fit_inverse_line(counts) - self.line)
 
     def range_of(self, low: float, high: float) -> tuple[float, float]:
@@ -267,7 +267,7 @@ def calibrate_rewards(log: Log) -> tuple[Log, Credited | None]:
 
 
 def credited_note(log: Log, credited: Credited | None) -> list[str]:
-    """Return the remark of a report on attributed rewards; empty if there are none."""
+    """Return a report's remark on attributed rewards, if there are any."""
     if credited is not None:
         return [credited.note]
     if not (~np.isnan(log.attributed) & ~log.stated & log.answered).any():
@@ -279,7 +279,7 @@ def credited_note(log: Log, credited: Credited | None) -> list[str]:
 
 
 def _fit_inverse_line(counts: Floats) -> Floats:
-    """Regress attributed on judged rewards; return the inverse line's coefficients.
+    """Regress attributed on stated rewards; return the coefficients of the inverse line.
 
     The line is fitted by least squares. Its inverse maps an attributed reward to a judged one.
     """
@@ -332,7 +332,7 @@ class TopK:
 class Estimates:
     """Values and differences of policies, as functions of sums by cluster.
 
-    The sums are those of a log in memory (``Evidence``), or of partitions of a larger log.
+    The sums come from a log in memory (``Evidence``), or from partitions of a larger log.
     """
 
     def __init__(
@@ -348,7 +348,7 @@ class Estimates:
         self.examination, self.credited = examination, credited
 
     def value(self, sample: Sample) -> tuple[Estimate, float, float]:
-        """Estimate a policy's value; also return its bounds without sampling error.
+        """Estimate a policy's value, and return its bounds without sampling error too.
 
         The interval covers the value for any rewards of unsupported items.
         """
@@ -362,7 +362,7 @@ class Estimates:
     def difference(
         self, sample: Sample, *, level: float | None = None
     ) -> tuple[Estimate, float, float]:
-        """Estimate a difference from a contrast; also return its bounds.
+        """Estimate a difference from a contrast's totals, and return its bounds too.
 
         The bounds have no sampling error.
         """
@@ -382,7 +382,7 @@ class Estimates:
         typical: Statistic,
         level: float | None = None,
     ) -> tuple[Estimate, float, float]:
-        """Estimate a value known only within two bounds; return it and both bounds."""
+        """Estimate a value that is known only within two bounds, and return the bounds too."""
         with np.errstate(divide="ignore", invalid="ignore"):
             low, high, middle = (
                 float(statistic(sample.total)) for statistic in (smallest, largest, typical)
@@ -404,7 +404,7 @@ class Estimates:
         return np.asarray(effects - effects.mean())
 
     def _follow_parameters(self, statistic: Statistic, width: int) -> Statistic:
-        """Make a statistic reflect errors of its estimated parameters, to first order.
+        """Extend a statistic with the first-order effect of errors in its estimated parameters.
 
         The parameters are estimated from the same totals. ``width`` is the number of columns of the
         arms, ARM or 2 ARM.
@@ -502,7 +502,7 @@ class Evidence(Estimates):
             self._steps.append(step)
 
     def top_k(self, target: Target) -> TopK:
-        """Return the items of a target as rows of the log and counts of items outside."""
+        """Return a target's items as rows of the log, and the number of items outside the log."""
         is_inside = target.row >= 0
         outside = np.bincount(target.recall[~is_inside], minlength=len(self.log)).astype(np.float64)
         rows = target.row[is_inside]
@@ -519,10 +519,10 @@ class Evidence(Estimates):
         scale: Floats | None = None,
         columns: Floats | None = None,
     ) -> Floats:
-        """Sum the columns of some rows by recall, as f64[recalls, ARM].
+        """Sum the columns of selected candidates by recall, as f64[recalls, ARM].
 
         ``outside`` counts items outside the pools, which are unsupported. ``scale`` (f64[rows])
-        multiplies rewards. ``columns`` (f64[n, ARM]) are those of the log by default.
+        multiplies rewards. ``columns`` (f64[n, ARM]) default to the columns of the log.
         """
         sums = np.zeros((len(self.log), ARM))
         if len(rows):
@@ -542,7 +542,7 @@ class Evidence(Estimates):
         )
 
     def differing_rows(self, first: TopK, second: TopK) -> tuple[Ints, Ints]:
-        """Return, for each of two policies, the rows that only this policy would show.
+        """Return two arrays: the rows that only the first or only the second policy would show.
 
         With an examination model, a row that both policies show at different ranks is returned for
         both.
@@ -560,27 +560,27 @@ class Evidence(Estimates):
         ]
 
     def _rank_rows(self, top_k: TopK) -> Ints:
-        """Return the rank of each candidate in a top-k, int64[n]; 0 if not in the top-k."""
+        """Return the rank of each candidate in a top-k, int64[n]; 0 for other candidates."""
         ranks = np.zeros(len(self.log.recall), dtype=np.int64)
         ranks[top_k.rows] = 1 if top_k.ranks is None else top_k.ranks
         return ranks
 
     def _sum_at_ranks(self, top_k: TopK, rows: Ints, eta: float, columns: Floats) -> Floats:
-        """Sum some top-k items by recall, their rewards rescaled to the policy's ranks."""
+        """Sum top-k items by recall, with rewards rescaled to the ranks of the policy."""
         if self.examination is None:
             return self.sum_arm(rows, top_k.outside, columns=columns)
         scale = self.examination.theta(self._rank_rows(top_k)[rows], eta) / self._examine(eta)[rows]
         return self.sum_arm(rows, top_k.outside, scale=scale, columns=columns)
 
     def _examine(self, eta: float) -> Floats:
-        """Return how often users examine each candidate on average, for exponent ``eta``."""
+        """Return each candidate's mean examination probability, for the exponent ``eta``."""
         assert self.examination is not None
         if eta not in self._examination_by_eta:
             self._examination_by_eta[eta] = self.examination.average(eta)
         return self._examination_by_eta[eta]
 
     def _stack_totals(self, arms: Callable[[float, Floats], list[Floats]]) -> Floats:
-        """Return item set totals by recall, and derivatives by each estimated parameter.
+        """Return an item set's totals by recall, and their derivatives by estimated parameters.
 
         For each parameter (eta, and the level and slope of the calibration), the derivative of the
         totals follows. The counts from which the parameter is estimated come last.
@@ -600,7 +600,7 @@ class Evidence(Estimates):
         return np.concatenate(parts, axis=1)
 
     def contrast(self, first: TopK, second: TopK) -> Floats:
-        """Return the totals of the difference of two policies, f64[recalls, 1 + 2 ARM].
+        """Return totals for the difference of two policies, f64[recalls, 1 + 2 ARM].
 
         Items outside the pools count as different for each policy, which can only widen the bounds.
         The columns of estimated parameters follow, if there are any.
@@ -614,7 +614,7 @@ class Evidence(Estimates):
         )
 
     def sample(self, totals: Floats) -> Sample:
-        """Sum the totals of recalls within each cluster."""
+        """Return the totals of recalls, summed within each cluster, as a sample."""
         sums = np.zeros((self.log.clusters, totals.shape[1]))
         np.add.at(sums, self.log.cluster, totals)
         return Sample(sums, level=self.level)
@@ -665,7 +665,7 @@ def predicted_rewards(
 
 
 def _standardise(features: Floats) -> Floats:
-    """Standardise columns; unknown and infinite values become the mean, which is 0."""
+    """Standardise columns; missing and infinite values become the mean, 0."""
     finite = np.where(np.isfinite(features), features, np.nan)
     is_finite = ~np.isnan(finite)
     counts = np.maximum(is_finite.sum(axis=0), 1)
@@ -708,8 +708,8 @@ class Compared:
     """The value of one policy, and its difference to another policy.
 
     ``lower`` and ``upper`` bound the value without sampling error; ``difference_lower`` and
-    ``difference_upper`` bound the difference. ``totals`` (f64[recalls, columns]) are those of the
-    difference, or of the value if there is no ``base``.
+    ``difference_upper`` bound the difference. ``totals`` (f64[recalls, columns]) determine the
+    difference, or the value if there is no ``base``.
     """
 
     top_k: TopK
@@ -810,13 +810,13 @@ class Tests:
 
     @cached_property
     def redundancy(self) -> float | None:
-        """The p-value of the hypothesis that other items do not affect an item's reward."""
+        """The p-value of the hypothesis that an item's reward is independent of the other items."""
         if self._has_single_items:
             return None
         return redundancy_p(*self._scored_items) if self._is_scored.any() else math.nan
 
     def redundancy_of(self, top_k: TopK) -> float | None:
-        """Return the p-value of ``redundancy`` for one policy.
+        """Return the p-value of the redundancy test for one policy.
 
         It is NaN if the test passed on what was shown, but the policy would show other items
         together, and the log lacks the content of these items.
@@ -824,7 +824,7 @@ class Tests:
         return doubt_redundancy(self.redundancy, count_unseen(self._log, top_k.rows))
 
     def balance(self, top_k: TopK) -> float | None:
-        """Return the p-value of the hypothesis that the logged propensities are right.
+        """Return the p-value of the hypothesis that the logged propensities are correct.
 
         Membership of ``top_k`` is one of the weights of the test.
         """
@@ -835,13 +835,13 @@ class Tests:
         return self._balance.p(self._mark_randomised(top_k))
 
     def balance_sums(self, top_k: TopK) -> tuple[Floats, Floats]:
-        """Return the residuals of the test of propensities by recall, and their squares."""
+        """Return the propensity test's residuals by recall, and their squares."""
         if not len(self._randomised_rows):
             return np.zeros((0, 3)), np.zeros((0, 3))
         return self._balance.sums(self._mark_randomised(top_k))
 
     def _mark_randomised(self, top_k: TopK) -> Floats:
-        """Return 1 for each randomised candidate in a top-k, and 0 for others, f64[n, 1]."""
+        """Return 1 for each randomised candidate in a top-k and 0 for the others, f64[n, 1]."""
         member = np.zeros(len(self._log.propensity))
         member[top_k.rows] = 1.0
         return member[self._randomised_rows, None]
@@ -853,21 +853,21 @@ class Tests:
 
     @cached_property
     def _is_scored(self) -> Flags:
-        """Whether each candidate was shown, and has a reward, a position and a score.
+        """Whether each candidate was shown and has a reward, a position and a score.
 
-        Without scores, the effect of a high position cannot be separated from that of a good item.
+        Without scores, the effect of a high position cannot be separated from the effect of a good item.
         """
         return self._log.answered & (self._log.position > 0) & bool(np.ptp(self._features[:, 0]))
 
     @cached_property
     def strata(self) -> Ints:
-        """The stratum of the score of each candidate within its recall."""
+        """The stratum of each candidate's score within its recall."""
         recall, size = self._log.recall, np.bincount(self._log.recall, minlength=len(self._log))
         return score_strata(self._features[:, 0], np.rint(self.scaled_rank * size[recall]), recall)
 
     @property
     def _scored_items(self) -> tuple[Ints, Floats, Ints]:
-        """The strata of scores, rewards and recalls of the items that ``_is_scored`` selects."""
+        """The score strata, rewards and recalls of the items that ``_is_scored`` selects."""
         log = self._log
         return (
             self.strata[self._is_scored],
@@ -877,7 +877,7 @@ class Tests:
 
     @cached_property
     def scaled_rank(self) -> Floats:
-        """The rank of each candidate by the score within its recall, scaled to 0..1."""
+        """The rank of each candidate by the score in its recall, scaled to 0..1."""
         return _scale_ranks(self._features[:, 0], self._log)
 
     @cached_property
@@ -887,12 +887,12 @@ class Tests:
 
     @cached_property
     def _contradicted(self) -> bool:
-        """Whether an item whose propensity is 1 was not shown."""
+        """Whether an item with a propensity of 1 was not shown, which contradicts the log."""
         return bool(((self._log.propensity >= 1) & ~self._log.exposed).any())
 
     @cached_property
     def _balance(self) -> Balance:
-        """The test that logged propensities are right, with weights that fit any policy."""
+        """The test of the hypothesis that logged propensities are correct, for any policy."""
         log, rows = self._log, self._randomised_rows
         propensity, recall, rank = log.propensity[rows], log.recall[rows], self.scaled_rank[rows]
         weight = None
@@ -953,12 +953,12 @@ def gather_evidence(
 
 
 def enough_recalls(recalls: int, features: int) -> bool:
-    """Return whether a log has enough recalls to test this number of numeric features."""
+    """Return whether the log has enough recalls to test ``count`` numeric features."""
     return recalls >= _RECALLS_PER_FEATURE * (features + 1)
 
 
 def name_numeric(names: Sequence[str], schema: pl.Schema) -> list[str]:
-    """Return the names of the numeric features."""
+    """Return the names of the features that are numeric."""
     return [
         name
         for name in names
@@ -967,7 +967,7 @@ def name_numeric(names: Sequence[str], schema: pl.Schema) -> list[str]:
 
 
 def read_score(log: Log, names: Sequence[str], schema: pl.Schema) -> tuple[str | None, Floats]:
-    """Return the score by which the log was ranked, higher is better, and its name.
+    """Return the name and values of the score that ranked the log, where higher is better.
 
     The score is ``score``, otherwise minus ``rank``, otherwise the first feature whose values decrease
     with the position of the certain items. If no feature does, the name is None and the score 0.
@@ -988,10 +988,10 @@ def read_score(log: Log, names: Sequence[str], schema: pl.Schema) -> tuple[str |
 def select_features(
     log: Log, names: Sequence[str], schema: pl.Schema, recalls: int | None = None
 ) -> Floats:
-    """Return the columns that tests and models use, f64[n, k].
+    """Return the feature columns that tests and models use, f64[n, k].
 
-    The first column is that of ``read_score``. Numeric features follow if there are enough recalls
-    for them; their number is ``recalls``, by default that of the log.
+    The first column is the score from ``read_score``. Numeric features follow if there are enough recalls
+    for them; the number of recalls is ``recalls``, by default the log's own number.
     """
     numeric = name_numeric(names, schema)
     ranking, score = read_score(log, names, schema)
@@ -1001,7 +1001,7 @@ def select_features(
 
 
 def _read_columns(log: Log, names: Sequence[str]) -> Floats:
-    """Return columns of the candidates, f64[n, columns], with 0 for what is not finite."""
+    """Return columns of the candidates, f64[n, columns]; infinite and missing numbers become 0."""
     if not names:
         return np.zeros((len(log.recall), 0))
     values = log.pool(names).select(pl.col(name).cast(pl.Float64) for name in names).to_numpy()
@@ -1009,7 +1009,7 @@ def _read_columns(log: Log, names: Sequence[str]) -> Floats:
 
 
 def _find_ranking(log: Log, scores: Floats) -> int | None:
-    """Return the first column that decreases with the position of the certain items."""
+    """Return the first score column that decreases with the position of surely shown items."""
     rows = np.flatnonzero(log.exposed & (log.propensity >= CERTAIN) & (log.position > 0))
     rows = rows[np.lexsort((log.position[rows], log.recall[rows]))]
     is_next = np.diff(log.recall[rows]) == 0
@@ -1023,7 +1023,7 @@ def _find_ranking(log: Log, scores: Floats) -> int | None:
 
 
 def compare(evidence: Evidence, top_k: TopK, base: TopK | None) -> Compared:
-    """Estimate a policy's value, and its difference to ``base`` if there is one.
+    """Estimate a policy's value, and its difference to ``base`` if a base is given.
 
     Near-duplicates that the log never showed together are unsupported, except the first of them.
     """
@@ -1038,7 +1038,7 @@ def compare(evidence: Evidence, top_k: TopK, base: TopK | None) -> Compared:
 
 
 def doubt_redundancy(p: float | None, unseen: int) -> float | None:
-    """Return the p-value of a test on what was shown, or NaN if a policy would show other pairs.
+    """Return a test's p-value, or NaN if the policy shows pairs that are not in the log.
 
     ``unseen`` is the number of recalls in which the policy would show other pairs.
     """
@@ -1046,7 +1046,7 @@ def doubt_redundancy(p: float | None, unseen: int) -> float | None:
 
 
 def repeated_note(name: str, repeated: int) -> list[str]:
-    """Return the remark of a report on near-duplicates without a reward; empty if there are none."""
+    """Return a report's remark on near-duplicates without a reward, if there are any."""
     if not repeated:
         return []
     return [
@@ -1056,7 +1056,7 @@ def repeated_note(name: str, repeated: int) -> list[str]:
 
 
 def bound_repeated(log: Log, top_k: TopK) -> TopK:
-    """Return a top-k whose repeated items, of unknown reward, count as outside the log."""
+    """Treat a top-k's repeated items, whose reward is unknown, as items outside the log."""
     ranks = np.arange(1, len(top_k.rows) + 1) if top_k.ranks is None else top_k.ranks
     repeated = find_repeated(log, top_k.rows, ranks)
     if not len(repeated):
@@ -1111,7 +1111,7 @@ def measure(evidence: Evidence, compared: Compared, tests: Tests) -> Measured:
 
 
 def measure_support(log: Log, top_k: TopK) -> tuple[float, float, Ints]:
-    """Return the support of a top-k by the log.
+    """Return the share of unsupported items, the share of unknown propensity, and the shown rows.
 
     The first value is the share of unsupported items, NaN if the log does not record it. The second
     is the share of items shown with an unknown probability, and the third the row numbers of the
@@ -1128,7 +1128,7 @@ def measure_support(log: Log, top_k: TopK) -> tuple[float, float, Ints]:
 
 
 def recalls_needed(compared: Compared, recalls: int, level: float) -> int | None:
-    """Forecast the recalls that distinguish two policies with a power of .8.
+    """Forecast the number of recalls that distinguish two policies with a power of .8.
 
     Returns None if no number of recalls would. Unsupported items leave the difference within bounds
     that do not shrink with more recalls. So the bound nearer to zero is used.
@@ -1142,7 +1142,7 @@ def recalls_needed(compared: Compared, recalls: int, level: float) -> int | None
 
 
 def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
-    """Forecast the recalls that make ``gap`` significant with a power of .8.
+    """Forecast the number of recalls at which ``gap`` is significant with a power of .8.
 
     Returns None if the gap is 0 or has no error.
     """
@@ -1153,7 +1153,7 @@ def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
 
 
 def _mean_elsewhere(propensity: Floats, ranks: Floats, recall: Ints) -> Floats:
-    """Return the mean propensity at the same rank in all other recalls; 0 if none."""
+    """Return the mean propensity at the same rank in the other recalls, or 0 if there are none."""
     order = np.lexsort((ranks, recall))
     first = np.searchsorted(recall[order], recall[order])
     rank = np.empty(len(order), dtype=np.int64)
@@ -1163,7 +1163,7 @@ def _mean_elsewhere(propensity: Floats, ranks: Floats, recall: Ints) -> Floats:
 
 
 def _scale_ranks(score: Floats, log: Log) -> Floats:
-    """Return each candidate's rank by the score within its recall, scaled to 0..1."""
+    """Return each candidate's rank by the score in its recall, scaled to 0..1."""
     size = np.bincount(log.recall, minlength=len(log))
     first = np.cumsum(size) - size
     rows = pad_scores(score, log.recall, size)

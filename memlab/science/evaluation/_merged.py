@@ -154,7 +154,7 @@ class _Summed:
 
     @cached_property
     def _is_single(self) -> bool:
-        """Whether each recall is a cluster of its own."""
+        """Whether each recall forms its own cluster."""
         return self.clusters == len(self._sums)
 
     @property
@@ -187,7 +187,7 @@ class _Summed:
         )
 
     def describe_unscored(self, unscored: dict[str, int]) -> list[str]:
-        """Return a remark on each policy with candidates without a score, or with repeated items."""
+        """Return remarks on policies with unscored candidates or repeated items."""
         notes = [
             f"{name} gives {count_of(count, 'candidate')} no finite score and would not show them."
             for name, count in unscored.items()
@@ -204,10 +204,10 @@ class _Summed:
         less: str = "",
         names: list[str] | tuple[str, ...] = COLUMNS,
     ) -> Floats:
-        """Return the totals of the items of a set that are not in another, f64[rows, columns]."""
+        """Return the totals of the items in one set but not in another, f64[rows, columns]."""
 
         def read(name: str) -> Ints:
-            """Return a column of integers; 0 if it is absent."""
+            """Return a column of integers, or 0 if the frame lacks the column."""
             if name not in frame.columns:
                 return np.zeros(frame.height, dtype=np.int64)
             return frame[name].to_numpy()
@@ -221,7 +221,7 @@ class _Summed:
         return np.column_stack(columns)
 
     def _arms(self, frame: pl.DataFrame, name: str, other: str | None) -> Floats:
-        """Return the totals of a value or a difference, after the number of recalls."""
+        """Return the number of recalls, followed by the totals of a value or a difference."""
         first = str(self.numbers[name])
         parts = [frame["recalls"].to_numpy()[:, None].astype(np.float64)]
         if other is None:
@@ -235,7 +235,7 @@ class _Summed:
         return "&".join(map(str, sorted((self.numbers[name], self.numbers[other]))))
 
     def _sample(self, totals: Floats) -> Sample:
-        """Return totals by cluster as a sample; without columns, that of the number of recalls."""
+        """Return totals by cluster as a sample; without columns, use the numbers of recalls."""
         if not totals.shape[1]:
             totals = self._sums.cells["recalls"].to_numpy()[:, None].astype(np.float64)
         return Sample(totals, level=self.settings.level)
@@ -252,7 +252,7 @@ class _Summed:
         return Compared(top_k, base, self._arms(buckets, name, other), *value, *difference)
 
     def state_fact(self, name: str) -> Compared | None:
-        """Return the observed totals of a logging policy, or None if some of its items were hidden."""
+        """Return a logging policy's observed totals; None if some of its items were not shown."""
         counts = self._items(str(self.numbers[name]))
         if counts["hidden"]:
             return None
@@ -267,7 +267,7 @@ class _Summed:
         return Compared(top_k, None, totals, *self._estimates.value(self._sample(totals)))
 
     def _items(self, group: str) -> dict[str, int]:
-        """Return the counts of an item set."""
+        """Return the counts of an item set by name."""
         counts = self._sums.totals.get(f"items {group}", (0,) * len(ITEMS))
         return dict(zip(ITEMS, counts, strict=True))
 
@@ -306,7 +306,7 @@ class _Summed:
         return Measured(unsupported, facts.unknown, probes, effective, gates(facts), _NOTHING)
 
     def _balance(self, name: str) -> float | None:
-        """Return the p-value of the hypothesis that the logged propensities are right."""
+        """Return the p-value of the hypothesis that the logged propensities are correct."""
         count, *sums = self._sums.totals[f"balance {self.numbers[name]}"]
         if self._wrong:
             return 0.0
@@ -342,7 +342,7 @@ class _Summed:
 
     @cached_property
     def _tests(self) -> _SampledTests:
-        """The tests that compare single items, on the sampled recalls."""
+        """The tests that compare single items, for the sampled recalls."""
         return _SampledTests(self._sums, self.settings, self._sampled)
 
     @cached_property
@@ -379,7 +379,7 @@ class _Summed:
         )
 
     def observe(self) -> Observed:
-        """Return the observed rewards, without the outcomes of single queries."""
+        """Return the observed rewards, without outcomes of single queries."""
         cells = self._sums.cells
         items, answered, earned = self._totals(cells, "shown", names=FACTS).T
         recalls = cells["recalls"].to_numpy().astype(np.float64)
@@ -426,7 +426,7 @@ def _make_log(
     unit: str,
     silent: float,
 ) -> Log:
-    """Return a log of items that were all shown, with each recall in a cluster of its own."""
+    """Build a log of shown items in which each recall forms its own cluster."""
     count = len(recall)
     ids = pl.DataFrame({"decision": decisions["decision"][recall], "memory_id": np.arange(count)})
     return Log(
@@ -452,14 +452,14 @@ def _make_log(
 
 
 def _target(ranker: Ranker) -> Target:
-    """Return a policy without the items that it would show, which sums do not have."""
+    """Return the target of a policy without items, because sums contain no items."""
     numbers = np.zeros(0, dtype=np.int64)
     empty = pl.Series("memory_id", [], pl.Int64)
     return Target(ranker, "re-scored", numbers, numbers, numbers, empty, _NOTHING, 0, None, None)
 
 
 def _fill_counts(note: str, counts: tuple[int, ...]) -> str:
-    """Return a note with its counts, each with its noun in the singular or the plural.
+    """Fill the counts into a note, with each noun in the singular or the plural.
 
     >>> _fill_counts("{item} of {} are left out.", (2, 1000))
     '2 items of 1,000 are left out.'
@@ -467,7 +467,7 @@ def _fill_counts(note: str, counts: tuple[int, ...]) -> str:
     numbers = iter(counts)
 
     def fill(match: re.Match[str]) -> str:
-        """Return the next count."""
+        """Format the next count with the noun that the placeholder names."""
         count = next(numbers)
         return count_of(count, match[1]) if match[1] else f"{count:,}"
 

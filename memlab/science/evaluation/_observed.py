@@ -61,7 +61,7 @@ class Observed(Report):
 
     @property
     def sentence(self) -> str:
-        """The facts in one sentence."""
+        """The observed values in one sentence."""
         of_queries = "" if self.queries is None else f" of {count_of(self.queries, 'query')}"
         judged = "all" if self.judged == self.items else f"{self.judged:,}"
         counts = f"{count_of(self.recalls, 'recall')}{of_queries} showed {count_of(self.items, 'item')}, {judged} judged"
@@ -87,7 +87,7 @@ class Observed(Report):
         return self.sentence, table
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the facts as JSON values, with a row for each query.
+        """Return the observed values as JSON values, with a row for each query.
 
         Returns
         -------
@@ -110,13 +110,13 @@ class Observed(Report):
 
 
 def _format(estimate: Estimate) -> str:
-    """Format an estimate with its interval, if there is one."""
+    """Format an estimate with its interval, if it has an interval."""
     interval = f" [{estimate.low:.3f}, {estimate.high:.3f}]" if np.isfinite(estimate.low) else ""
     return f"{estimate.value:.3f}{interval}"
 
 
 def cluster_facts(log: Log) -> Log:
-    """Return the log with the units of intervals of facts: its clusters, or queries if these are fewer."""
+    """Return the log clustered by query, if queries are fewer than clusters."""
     queries = number_queries(log.decisions)
     if queries is None:
         return log
@@ -127,7 +127,7 @@ def cluster_facts(log: Log) -> Log:
 
 
 def observe(log: Log, level: float) -> Observed:
-    """Return the facts of a log.
+    """Return the observed values of a log.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ EMPTY = pl.DataFrame(schema=_SCHEMA)
 def _by_query(
     log: Log, queries: Ints | None, items: Floats, answers: Floats, sums: Floats, level: float
 ) -> pl.DataFrame:
-    """Return the outcomes of each query; empty without texts of queries."""
+    """Return the outcomes of each query; empty if the log has no query texts."""
     if queries is None:
         return EMPTY
     groups = (

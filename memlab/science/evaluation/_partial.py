@@ -63,7 +63,7 @@ _POLICIES = 12
 
 @runtime_checkable
 class ArrowTable(Protocol):
-    """A table or record batch of Arrow, such as those of pyarrow."""
+    """A table or record batch of Arrow, for example of pyarrow."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the table as a stream of the C interface of Arrow."""
@@ -83,7 +83,7 @@ def partial(
     cluster: str | None = None,
     reward_range: tuple[float, float] | None = None,
 ) -> Sums:
-    """Sum one partition of a log, to evaluate policies on the whole log.
+    """Sum one partition of a log, so that policies can be evaluated on the whole log.
 
     Partitions are cut by decision: all candidates of a recall are in one partition. The function
     reads nothing but its arguments, so any engine may call it on its workers. A lazy frame or a file
@@ -152,7 +152,7 @@ def partial(
 
 
 def find_files(path: Path) -> list[Path]:
-    """Return a Parquet file, or the Parquet files of a folder in the order of their names."""
+    """Return a Parquet file, or a folder's Parquet files sorted by name."""
     files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
     if not files or not files[0].exists():
         raise InputError(
@@ -162,14 +162,14 @@ def find_files(path: Path) -> list[Path]:
 
 
 def sum_file(policies: PolicySpec, options: Mapping[str, Any], path: Path, step: Step) -> Sums:
-    """Sum the recalls of a Parquet file: a task of an executor."""
+    """Sum the recalls of a Parquet file, as a task for an executor."""
     sums = partial(path, policies, **options)
     step(1)
     return sums
 
 
 def _cut_by_decision(frame: pl.LazyFrame, decision: str) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a lazy frame in parts that do not cut a recall in two."""
+    """Yield the rows of a lazy frame in parts, without splitting a recall."""
     try:
         names = frame.collect_schema().names()
         if decision not in names:
@@ -197,7 +197,7 @@ def _cut_batches(frame: pl.LazyFrame, decision: str) -> Iterator[pl.DataFrame]:
 
 
 def _merge_stream(parts: Iterable[Sums]) -> Sums:
-    """Add sums as they arrive, always two of equally many parts, so that each takes part in few additions."""
+    """Merge sums in pairs of equally many parts, as the sums arrive."""
     levels: list[Sums] = []
     for number, part in enumerate(parts):
         levels.append(part)
@@ -215,7 +215,7 @@ def _sum_slates(
     cluster: str | None,
     reward_range: tuple[float, float] | None,
 ) -> Sums:
-    """Sum the recalls of slates."""
+    """Sum the recalls of slates into one partition."""
     if slates is None or not slates.decisions.select(pl.len()).collect().item():
         return Sums()
     prepared = prepare(
@@ -256,7 +256,7 @@ def _sum_slates(
 
 
 def _read_frame(frame: pl.DataFrame, columns: Mapping[str, Any] | None) -> Slates | None:
-    """Return the slates of a frame with a row for each candidate; None without rows."""
+    """Return the slates in a frame with a row for each candidate; None for an empty frame."""
     if not frame.height:
         return None
     if columns is None:
@@ -272,7 +272,7 @@ def _read_frame(frame: pl.DataFrame, columns: Mapping[str, Any] | None) -> Slate
 
 
 def _refuse_whole(log: Log) -> None:
-    """Raise InputError for a log whose evaluation needs all recalls at once."""
+    """Raise InputError for a log that can only be evaluated as a whole."""
     samplers = set(log.decisions["sampler"]) if "sampler" in log.decisions else set()
     reason = (
         "Recalls that drew several probes (sampler gumbel) are tested"
@@ -291,7 +291,7 @@ def _refuse_whole(log: Log) -> None:
 
 
 def _name_clusters(log: Log, cluster: str | None, *, is_own: bool) -> tuple[str, pl.Series]:
-    """Return the unit of a cluster, and the cluster of each recall as a text.
+    """Return the unit of a cluster, and each recall's cluster as a text.
 
     A recall without a cluster is a cluster of its own. Without a unit, the recalls of one query are
     a cluster. With ``is_own``, clusters that repeat the ids of decisions count as absent.
@@ -314,7 +314,7 @@ def _name_clusters(log: Log, cluster: str | None, *, is_own: bool) -> tuple[str,
 
 
 def _define(prepared: Prepared, rankers: Sequence[Ranker], **more: Any) -> Definition:
-    """Return the definition of the sums of a partition."""
+    """Return the definition of a partition's sums, which all partitions must share."""
     schema = prepared.schema
     read = {name for ranker in rankers if ranker.policy is not None for name in ranker.reads}
     return Definition(
@@ -423,7 +423,7 @@ def _sum_recalls(
 
 
 def _sum_moments(rows: Floats, squares: Floats) -> tuple[int, ...]:
-    """Return the number of rows, and the exact sums of rows, of their products and of squares."""
+    """Return the row count, and exact sums of the rows, their pairwise products, and squares."""
     left, right = np.triu_indices(rows.shape[1])
     return len(rows), *exact_sums(
         np.concatenate([rows, rows[:, left] * rows[:, right], squares], axis=1)
@@ -431,7 +431,7 @@ def _sum_moments(rows: Floats, squares: Floats) -> tuple[int, ...]:
 
 
 def _mark(top_k: TopK, size: int) -> Flags:
-    """Return whether each candidate is in a top-k."""
+    """Return whether each candidate belongs to a top-k."""
     member = np.zeros(size, dtype=np.bool_)
     member[top_k.rows] = True
     return member
@@ -444,7 +444,7 @@ _OUTSIDE = np.array([name in ("items", "impossible", "hidden") for name in ITEMS
 def _sum_sets(
     evidence: Evidence, top_ks: Sequence[TopK], members: Sequence[Flags]
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, Ints]]:
-    """Return counts of item sets over all recalls, and their totals in fixed point by recall.
+    """Return the counts of item sets, and the fixed-point totals of each set by recall.
 
     The sets are the items of each policy ("0"), those that two policies share ("0&1"), and all
     items that were shown ("shown"). Items that only one of two policies would show are the
@@ -475,7 +475,7 @@ def _sum_sets(
     sums: dict[str, Ints] = {}
 
     def add_set(name: str, member: Flags, columns: range, outside: Floats | None = None) -> None:
-        """Add the totals of the items in ``member``, and of ``outside`` by recall, under a name."""
+        """Add the totals of a set of items under a name, including items outside the log."""
         # Items outside the log have no row: they add to the unsupported items of their recall alone.
         missing = np.zeros(len(log)) if outside is None else outside
         if not member.any() and not missing.any():
@@ -505,7 +505,7 @@ def _sum_sets(
 
 
 def _number_decisions(decisions: pl.Series) -> pl.Series:
-    """Return ids of decisions as Int64: integers as they are, and hashes of texts."""
+    """Convert decision ids to Int64: keep integers, and hash texts."""
     if decisions.dtype.is_integer():
         return decisions.cast(pl.Int64).rename("recall")
     hashes = [
@@ -522,7 +522,7 @@ _COUNT = re.compile(
 
 
 def _count_notes(notes: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Return notes without their counts, and the counts, which partitions add up.
+    """Return templates of notes with their counts, so that partitions can add the counts.
 
     Examples in parentheses name one row of a partition, so they are left out.
 

@@ -1,4 +1,4 @@
-"""Compare the rewards of a pack's live version with those of earlier versions.
+"""Compare the rewards of a pack's live version with the rewards of earlier versions.
 
 Unlike ``memlab.evaluate``, this comparison needs no randomised items. The price is a confounding
 that no log can remove: versions were live at different times, so a simultaneous change of use or of
@@ -194,7 +194,7 @@ class Bets:
         return math.exp(min(float(sums.min()), 700.0)) if len(sums) else math.inf
 
     def lower_difference(self, other: Bets, alpha: float) -> float:
-        """Return a lower bound of this version's mean minus the mean of ``other``.
+        """Return a lower bound for this version's mean minus the mean of ``other``.
 
         The bound is wrong with probability at most ``alpha``.
         """
@@ -213,7 +213,7 @@ def _mix_bets(logs: Floats) -> Floats:
 
 
 def difference_bounds(first: Bets, second: Bets, alpha: float) -> tuple[float, float]:
-    """Return an interval for the mean of ``first`` minus the mean of ``second``.
+    """Return a confidence interval for the mean of ``first`` minus the mean of ``second``.
 
     Each end is wrong with probability at most ``alpha``.
     """
@@ -239,7 +239,7 @@ def lower_bound(values: Floats, alpha: float) -> float:
 
 
 def falls_at(times: Floats, values: Floats, after: NDArray[np.bool_]) -> bool:
-    """Return whether rewards began to fall at the change of version.
+    """Return whether rewards fell at the change of version, rather than before or after.
 
     ``times`` and ``values`` are f64[blocks] in order of time; ``after`` marks the blocks after the
     change. A fall is a step, or a slope that ends at a new level. With normal errors it must be 20
@@ -269,12 +269,12 @@ def falls_at(times: Floats, values: Floats, after: NDArray[np.bool_]) -> bool:
 
 
 def _step_at(starts: NDArray[np.int64], values: Floats) -> Floats:
-    """Return the log likelihood of a sudden change of level at each start block."""
+    """Return the log likelihood of a sudden change, for each block where it may happen."""
     return _likelihood((np.arange(len(values)) >= starts[:, None]).astype(np.float64), values)
 
 
 def _slope_at(starts: NDArray[np.int64], scaled: Floats, values: Floats) -> Floats:
-    """Return the log likelihood of the best gradual change from each start block."""
+    """Return the best log likelihood of a gradual change, for each block where it may start."""
     began = scaled[starts - 1]
     best = np.full(len(starts), -np.inf)
     for share in _SLOPES:
@@ -297,7 +297,7 @@ def _likelihood(shapes: Floats, values: Floats) -> Floats:
 
 
 def part_of_day(number: int) -> int:
-    """Return the part of a day of a judged recall, from the recall's number that day.
+    """Return the part of a day for a judged recall, given its number within the day.
 
     Parts and recalls are numbered from 0.
 
@@ -308,7 +308,7 @@ def part_of_day(number: int) -> int:
 
 
 def pair_numbers(packs: Sequence[str]) -> Mapping[frozenset[str], int]:
-    """Return the number of each pair of versions, in order of the later version.
+    """Assign a number to each pair of versions, in order of the later version.
 
     Numbers begin at 1. A new version never changes the numbers of earlier pairs.
     """
@@ -345,7 +345,7 @@ class Earnings:
 
     @checked
     def add(self, pack: str, day: int, reward: float, recall: int = 0) -> None:
-        """Add one judgement of a memory.
+        """Add a judgement of a memory.
 
         Parameters
         ----------
@@ -362,7 +362,7 @@ class Earnings:
 
     @checked
     def blocks(self, pack: str) -> int:
-        """Return the number of completed blocks of recalls of a pack.
+        """Count the completed blocks of recalls of a pack.
 
         Parameters
         ----------
@@ -428,7 +428,7 @@ class _Earned:
         self._number = 0
 
     def add(self, day: int, reward: float, recall: int) -> None:
-        """Add one judgement of a recall to its day and its part of the day."""
+        """Add a judgement of a recall to its day and to the part of that day."""
         same_day = self._latest[0] == day
         self._number = self._number + (self._latest[1] != recall) if same_day else 0
         self._latest = day, recall
@@ -445,7 +445,7 @@ class _Blocks:
         self._total, self._count = 0.0, 0
 
     def add(self, block: tuple[int, int], reward: float) -> None:
-        """Add a reward. A reward of a new block ends the current block."""
+        """Add a reward; the first reward of a new block completes the previous block."""
         if self._open != block:
             if self._count:
                 self.bets.add(self._total / self._count)
@@ -455,7 +455,7 @@ class _Blocks:
 
 
 def _residual_squares(design: Floats, values: Floats) -> float:
-    """Return the residual sum of squares of a regression, plus a constant prior."""
+    """Return the residual sum of squares of a regression, with a constant prior added."""
     coefficients = np.linalg.lstsq(design, values, rcond=None)[0]
     return float(((values - design @ coefficients) ** 2).sum()) + _PRIOR_SQUARES
 
@@ -530,7 +530,7 @@ class Period:
     begins
         Whether rewards fell at the change of versions; None if the evidence is not significant.
     difference
-        The mean of the earlier version minus that of the live version, with the anytime-valid
+        The mean of the earlier version minus the mean of the live version, with the anytime-valid
         interval.
     """
 
@@ -549,7 +549,7 @@ class Period:
 
     @property
     def fell(self) -> bool:
-        """Whether the live version has lower rewards, by a fall at the change of versions."""
+        """Whether the live version has lower rewards since the version changed."""
         return bool(self.begins)
 
 
@@ -579,12 +579,12 @@ class Periods:
 
     @property
     def fallen(self) -> tuple[Period, ...]:
-        """The earlier versions that are better than the live one, best first."""
+        """The earlier versions that are better than the live version, best first."""
         return tuple(period for period in self.earlier if period.fell)
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row for each version: its rewards and comparison; the live one is first."""
+        """A row for each version with rewards and comparison; the live version is first."""
         rows = [
             (
                 *(
@@ -649,7 +649,7 @@ def compare_periods(
         analyses of the log. The k-th comparison has 6 / (pi k)^2 of the error, as in
         ``memlab.verdict``.
     reward_range
-        The minimum and maximum reward; by default those of the log.
+        The minimum and maximum reward. Default: the range of the log.
 
     Returns
     -------
@@ -721,7 +721,7 @@ def _compare_blocks(
     unit: Unit,
     notes: Sequence[str],
 ) -> Periods:
-    """Compare the live version's mean rewards in time blocks with other versions'."""
+    """Compare the live version's mean rewards in time blocks with those of other versions."""
     present = set(blocks["pack_hash"])
     if live not in present:
         return Periods(None, (), tuple(notes))
@@ -739,7 +739,7 @@ def _compare_blocks(
 
 
 def _answering_packs(log: Log, packs: Sequence[str]) -> tuple[str, ...]:
-    """Return the packs that answered a recall, in the order of their first recall.
+    """Return the packs that answered recalls, in the order of their first recall.
 
     A pack that was live without answering a recall, such as the first pack of a lab, begins no
     comparison.
@@ -758,7 +758,7 @@ def _answering_packs(log: Log, packs: Sequence[str]) -> tuple[str, ...]:
 
 
 def _default_horizon(slates: Slates) -> int | None:
-    """Return the microseconds within which 90% of the judgements came.
+    """Return the microseconds within which 90% of the judgements arrived.
 
     The result is None if the log has no times, or no judgement came after its recall.
     """
@@ -784,7 +784,7 @@ def _judged_memories(
     anything: bool,
     hashes: Sequence[str],
 ) -> pl.DataFrame:
-    """Return a row for each judged memory, in order of time.
+    """Return a row for each judged memory, sorted by time.
 
     The columns are ``pack_hash``, ``sampler``, ``time``, ``cluster``, ``recall``, ``last``,
     ``part``, ``low`` and ``high``. ``low`` and ``high`` are the bounds of the reward, scaled to
@@ -828,7 +828,7 @@ def _judged_memories(
 
 
 def _split_days(recalls: pl.DataFrame) -> pl.DataFrame:
-    """Split each version's days into parts of a few judged recalls each."""
+    """Split each version's days into parts with a few judged recalls each."""
     parts = recalls.with_columns(number=pl.col("recall").rle_id()).with_columns(
         part=((pl.col("number").rank("dense").over("pack_hash", "cluster") - 1) // PART).clip(
             upper_bound=PARTS - 1
@@ -862,7 +862,7 @@ def _form_blocks(recalls: pl.DataFrame, in_turn: bool) -> pl.DataFrame:
 def _summarise_period(blocks: pl.DataFrame, side: str, alpha: float) -> Period:
     """Summarise the rewards of one version from its blocks.
 
-    The mean is that of the column ``side``. Each end of the interval is wrong with probability
+    The mean is computed from the column ``side``. Each end of the interval is wrong with probability
     ``alpha``.
     """
     values = blocks[side].to_numpy()
@@ -879,7 +879,7 @@ def _summarise_period(blocks: pl.DataFrame, side: str, alpha: float) -> Period:
 
 
 def _compare_period(other: pl.DataFrame, own: pl.DataFrame, alpha: float, gap: int) -> Period:
-    """Return an earlier version with the evidence that the live version is worse.
+    """Compare an earlier version with the live version, and test whether the live one is worse.
 
     Each end of an interval is wrong with probability ``alpha``.
     """

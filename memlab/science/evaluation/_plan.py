@@ -122,7 +122,7 @@ class Plan(Report):
 
     @property
     def best(self) -> dict[str, str]:
-        """The design with the fewest recalls for each policy.
+        """The design that needs the fewest recalls for each policy.
 
         The test is anytime-valid. Of designs that need equally many recalls, the one with fewer
         extra items is chosen.
@@ -149,7 +149,7 @@ class Plan(Report):
 
 
 def _format_count(name: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that formats the count in a column of a row, "-" for null."""
+    """Return a formatter for a count column, with "-" for null."""
     return lambda row: "-" if row[name] is None else format_count(row[name])
 
 
@@ -219,7 +219,7 @@ def plan(
     baseline
         The policy that the others are compared with; the one that logged by default.
     reward_range
-        The minimum and maximum reward; those of the log by default.
+        The minimum and maximum reward. Default: the range of the log.
     extra
         Numbers of extra items of a challenge, 1 to 20.
 
@@ -318,7 +318,7 @@ def _designs(
     anytime_level: float,
     draws: Sequence[int],
 ) -> list[dict[str, Any]]:
-    """Return a row for each design that compares a policy with the baseline."""
+    """Return a row for each design that can compare a policy with the baseline."""
     log = evidence.log
     own_rows, base_rows = evidence.differing_rows(top_k, base)
     typical = float(expected[own_rows].mean()) if len(own_rows) else float(expected.mean())
@@ -348,7 +348,7 @@ def _designs(
         observed: Floats = gap,
         rates: float = 1.0,
     ) -> None:
-        """Add the row of a design, given the variance and the mean of what it observes in each recall."""
+        """Add a design's row, given the mean and variance of the design's observations."""
         spread = math.sqrt(float(variance.mean()) + float(observed.var()))
         mean = float(observed.mean())
         fixed = math.ceil((_power_quantile(level) * spread / mean) ** 2) if mean else None
@@ -394,14 +394,14 @@ def _designs(
     size = np.bincount(log.recall[base.rows], minlength=len(log)).astype(np.float64)
 
     def displaced(count: Floats, values: Floats, gain: Floats | float) -> float:
-        """Return the mean value lost if items worth ``gain`` push the last results down."""
+        """Return the mean reward lost when items worth ``gain`` displace the last results."""
         entering = count * np.maximum(size - 1, 0) / np.maximum(size + count - 1, 1)
         depth = (size - entering)[log.recall[base.rows]]
         pushed = np.clip(places - depth, 0.0, 1.0) * values[base.rows]
         return float((pushed.sum() - (entering * gain).sum()) / len(log))
 
     def displaced_by_probes(count: float) -> Callable[[Floats], float]:
-        """Return the loss by items from below the results as a function of the values."""
+        """Return a function that computes the reward lost when probes displace results."""
 
         def lost(values: Floats) -> float:
             rest = (
@@ -412,7 +412,7 @@ def _designs(
         return lost
 
     def sums(values: Floats) -> tuple[Floats, Floats]:
-        """Return two sums of each recall: over the items of the policy only, and of the baseline only."""
+        """Return two sums by recall: over the policy's own items, and over the baseline's."""
         if values is expected:
             return own.sum, other.sum
         first, second = (
@@ -424,7 +424,7 @@ def _designs(
         return first, second
 
     def half_exchanged(values: Floats) -> float:
-        """Return the loss if each differing result is the policy's in half of the recalls."""
+        """Return the loss if half of the recalls show the policy's results where they differ."""
         first, second = sums(values)
         return -float((first - second).mean()) / 2
 
@@ -472,14 +472,14 @@ def _designs(
     design("challenge by lot", 0.0, both, pair, half_exchanged, rates=GROUP_RATES)
 
     def draft(values: Floats) -> list[_Half]:
-        """Return what a draft shows of the policy's and of the baseline's differing items."""
+        """Return the disputed items of the policy and of the baseline that a draft shows."""
         return [
             _sum_half(rows_, top, other.size, log, values, noise)
             for rows_, top in ((own_rows, top_k), (base_rows, base))
         ]
 
     def lost_by_draft(values: Floats) -> float:
-        """Return the loss under a draft."""
+        """Return the loss caused by a draft."""
         placed = sum(half.exposed for half in draft(values))
         return float((sums(values)[1] - placed).mean())
 
@@ -526,7 +526,7 @@ def _sum_half(
     expected: Floats,
     noise: Floats,
 ) -> _Half:
-    """Sum the items of one policy that a draft of ``slots`` disputed positions shows.
+    """Sum the items of one policy that a draft shows in ``slots`` disputed positions.
 
     Each policy fills half of them, and a coin decides about a middle position.
     """
@@ -551,7 +551,7 @@ def _sum_half(
 
 
 def _draw_variance(arm: _Arm, draws: Floats) -> Floats:
-    """Return the variance of an item set's weighted sum if ``draws`` items are shown.
+    """Return the variance of the weighted sum of an item set of which ``draws`` are shown.
 
     The result is f64[recalls].
     """
@@ -569,7 +569,7 @@ def _sum_arm(
     noise: Floats,
     typical: float,
 ) -> _Arm:
-    """Sum the expected reward and its variance over one policy's items, by recall.
+    """Sum the expected reward and the variance of one policy's items by recall.
 
     ``rows`` are candidates of the log. ``outside`` counts the items outside the logged pools, each
     of which has the expected reward ``typical``.
@@ -587,10 +587,10 @@ def _sum_arm(
 
 
 def _power_quantile(level: float) -> float:
-    """Return the sum of the normal quantiles of the level and of a power of 80%."""
+    """Return the sum of the normal quantiles of the level and of 80% power."""
     return _level_quantile(level) + normal_quantile(0.8)
 
 
 def _level_quantile(level: float) -> float:
-    """Return the two-sided normal quantile of a level."""
+    """Return the two-sided normal quantile of a confidence level."""
     return normal_quantile((1 + level) / 2)

@@ -82,7 +82,7 @@ class PairedItems:
 
 
 def pair_probes(log: Log, ranks: Floats) -> PairedItems | None:
-    """Return the pairs of probes and other items, or None if positions are not random.
+    """Return pairs of a probe and another item, or None if positions are not random.
 
     ``ranks`` is the rank of each candidate by the score, f64[n], scaled to 0..1.
     """
@@ -128,7 +128,7 @@ def pair_probes(log: Log, ranks: Floats) -> PairedItems | None:
 
 
 def random_position_p(places: PairedItems, log: Log) -> float:
-    """Test whether rewards depend on the position, using random positions only.
+    """Test whether rewards depend on the position, using only random positions.
 
     An item differs between its two positions in nothing else, so no model of rewards is needed.
     Returns a p-value.
@@ -144,7 +144,7 @@ def random_position_p(places: PairedItems, log: Log) -> float:
 
 
 def lot_position_p(log: Log) -> float | None:
-    """Test whether rewards depend on the position in challenges by lot.
+    """Test whether rewards depend on the position in challenges with drawn results.
 
     Returns a p-value, or None if the log has no challenge by lot that can be tested.
 
@@ -195,7 +195,7 @@ def lot_position_p(log: Log) -> float | None:
     chance = log.propensity[row]
 
     def before(weight: Floats, part: Ints) -> Floats:
-        """Sum the weights of items of the same part that rank above each item; ties count as half."""
+        """Sum the weights of items ranked above each item in the same part; ties count as half."""
         key = part * width + rank
         order = np.argsort(key, kind="stable")
         sums = np.concatenate([[0.0], np.cumsum(weight[order])])
@@ -221,7 +221,7 @@ def lot_position_p(log: Log) -> float | None:
 
 
 def _mean_log_position(size: Ints, first: int) -> Floats:
-    """Return the mean of log(position) over positions ``first`` to ``size``, for each size."""
+    """Return the mean of log(position) over positions from ``first`` to each ``size``."""
     means = [
         np.log(np.arange(first, last + 1)).mean() if last >= first else 0.0
         for last in range(size.max() + 1)
@@ -250,15 +250,15 @@ class Examination:
     """For each candidate: 1 if the first item of its recall was drawn, otherwise 0."""
 
     def solve(self, counts: Floats) -> Floats:
-        """Return eta, f64[...], from sums of counts f64[..., c]."""
+        """Return the exponent eta, f64[...], from sums of counts f64[..., c]."""
         return self._cells.solve(counts)
 
     def theta(self, position: Ints | Floats, eta: float) -> Floats:
-        """Return the examination rate of positions, relative to position 1."""
+        """Return the examination rate of positions relative to position 1."""
         return np.asarray(np.asarray(position, dtype=np.float64) ** -eta)
 
     def average(self, eta: float) -> Floats:
-        """Return each candidate's mean examination over its possible positions, f64[n].
+        """Return each candidate's mean examination rate over its possible positions, f64[n].
 
         If the recall had a drawn item first, the mean is over the orders with a drawn item first, otherwise over the
         orders with a certain item first. The value is 1 for candidates that were not shown.
@@ -316,7 +316,7 @@ def estimate_examination(places: PairedItems, log: Log, level: float) -> Examina
 
 
 def _arrange_items(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
-    """Count extra and certain items shown with each candidate, and find its position.
+    """Find each candidate's position, and count the extra and the certain items shown with it.
 
     The arrays are int64[n]. The first two are the numbers of items with a propensity below 1 and of
     certain items that its recall showed. The third is its position among the certain items. The last
@@ -372,7 +372,7 @@ class _Cells:
             return np.where(slope > 0, eta, np.nan)
 
     def _slopes(self, counts: Floats, eta: Floats) -> tuple[Floats, Floats]:
-        """Return the log likelihood's first derivative and negative second derivative."""
+        """Return the first derivative and negative second derivative of the log likelihood."""
         score, slope = np.zeros(eta.shape), np.zeros(eta.shape)
         for size in self.sizes:
             part = counts[..., self.first[size] : self.first[size] + 2 * size]

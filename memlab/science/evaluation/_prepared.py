@@ -65,15 +65,15 @@ class Settings:
 
     @checked
     def by(self, metric: str) -> Settings:
-        """Return the settings with another metric of labels."""
+        """Return the settings with another label metric."""
         return replace(self, metric=metric)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A log with the policies to evaluate on it.
+    """A log, and the policies to evaluate on this log.
 
-    ``schema`` is that of the candidates. ``features`` are the names of the columns that describe
+    ``schema`` is the schema of the candidates. ``features`` are the names of the columns that describe
     candidates.
     """
 
@@ -98,7 +98,7 @@ def prepare(
     cluster: str | None = None,
     position: bool = False,
 ) -> Prepared:
-    """Check the arguments of ``evaluate``, read the policies and align the log.
+    """Check the arguments of ``evaluate``, build the rankers, and align the log.
 
     Raises InputError, UnknownName or PolicyError for invalid arguments.
     """
@@ -130,13 +130,13 @@ def prepare(
 
 
 def feature_names(slates: Slates) -> tuple[str, ...]:
-    """Return the columns that describe a candidate: its features, or else its scores."""
+    """Return the columns that describe a candidate: its features, or otherwise its scores."""
     features = tuple(name for name in slates.features if name not in CONTENT)
     return features or slates.policies or ("score",)
 
 
 def _weight_positions(settings: Settings) -> Settings:
-    """Return the settings with rewards weighted by how often positions are examined."""
+    """Return settings that weight rewards by how often users examine each position."""
     if settings.measure == "labels" or settings.reward_range[0] < 0:
         raise InputError(
             "position=True weights rewards by how often users look at each position. It needs feedback and rewards of at "
@@ -148,7 +148,7 @@ def _weight_positions(settings: Settings) -> Settings:
 def with_baseline(
     rankers: list[Ranker], baseline: str | None, packs: Sequence[str | None], own: Ranker | None
 ) -> tuple[list[Ranker], str]:
-    """Return the rankers, with the logged ranking among them, and the baseline's name.
+    """Return the rankers, including the logged ranking, and the name of the baseline.
 
     The logged ranking is added if the baseline is omitted or is the logged ranking. ``packs`` are
     the hashes of the packs that logged.
@@ -181,7 +181,7 @@ Up to this share, the treatment can move a mean reward by at most a tenth of the
 
 
 def check_missing(silent: float, low: float, high: float) -> None:
-    """Raise InputError if the treatment of missing feedback matters and is not set.
+    """Raise InputError if missing feedback matters but its treatment is not chosen.
 
     ``silent`` is the share of items shown without a reward; ``low`` and ``high`` are the minimum
     and maximum reward, NaN without rewards.
@@ -202,7 +202,7 @@ def check_missing(silent: float, low: float, high: float) -> None:
 
 
 def check_estimator(estimator: Estimator, silent: float) -> None:
-    """Raise InputError if Horvitz-Thompson's sum would count missing feedback as 0."""
+    """Raise InputError if the Horvitz-Thompson estimator would count missing feedback as 0."""
     if estimator == "ht" and silent:
         raise InputError(
             f"{silent:.0%} of the items shown have no known reward, and Horvitz-Thompson's sum would count it as 0. "
@@ -219,7 +219,7 @@ def check_settings(
     labels: pl.DataFrame | None,
     cluster: str | None,
 ) -> Settings:
-    """Return the checked settings; raise InputError for invalid ones."""
+    """Return the settings after checking them; raise InputError for an invalid setting."""
     chosen: Missing = "censor" if missing is None else missing
     if not 0 < level < 1:
         raise InputError(

@@ -26,7 +26,7 @@ def rank_policies(
     measure: Callable[[Compared], Measured],
     state_fact: Callable[[str], Compared | None],
 ) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, Between]:
-    """Rank policies by their values, and withhold those with a closed gate.
+    """Rank policies by their values, and withhold the values of policies with a closed gate.
 
     ``kinds`` has the policies by name. ``compare`` estimates the value of a policy and its
     difference to another, ``measure`` checks the gates of a comparison, and ``state_fact`` returns
@@ -83,7 +83,7 @@ def rank_policies(
     ordered = sort_rows(rows)
 
     def between(first: str, second: str) -> tuple[Estimate, tuple[Gate, ...]]:
-        """Return the difference of two policies, and the gates of their comparison."""
+        """Return the estimated difference of two policies, and the gates of their comparison."""
         compared = compare(first, second)
         assert compared.difference is not None
         return compared.difference, measure(compared).gates
@@ -98,7 +98,7 @@ def _forecast_recalls(
     level: float,
     compare: Callable[[str, str | None], Compared],
 ) -> tuple[str, str, int] | None:
-    """Forecast the recalls that distinguish the two best policies with a power of .8.
+    """Forecast how many recalls distinguish the two best policies with a power of .8.
 
     Returns the two policies and the number of recalls. If fewer than two policies have a value, it
     returns the policy that needs the fewest recalls for a value, and the baseline.
@@ -126,14 +126,14 @@ def sort_rows(rows: list[PolicyValue]) -> tuple[PolicyValue, ...]:
 
 
 def name_logging(rankers: Sequence[Ranker], packs: Sequence[str | None]) -> set[str]:
-    """Return the names of the policies that logged: the logged ranking, and the only pack of the log."""
+    """Return the names of the logging policies: the logged ranking, and the log's only pack."""
     return {"logged", *(ranker.name for ranker in rankers if [ranker.hash] == packs)}
 
 
 def describe_assumptions(
     missing: Missing, silent: float, *, without_chance: bool, pool_unknown: bool
 ) -> list[str]:
-    """Return a sentence on each assumption of the estimates that the log cannot test.
+    """Return a sentence for each assumption of the estimates that the log cannot test.
 
     ``without_chance`` says that no item was randomised though propensities are known,
     ``pool_unknown`` that a candidate without a propensity was not shown.

@@ -41,8 +41,10 @@ __all__ = [
     "WEIGHTS",
     "Bounds",
     "Process",
+    "excluded_mean",
     "level_of",
     "log_mixture",
+    "observation_penalties",
     "rate_penalty",
     "recalls_of_sequence",
     "recalls_to_end",
@@ -84,7 +86,7 @@ class Bounds:
 
 
 def level_of(number: int, level: float) -> float:
-    """Return the confidence level of the comparison with this number in a log.
+    """Return the confidence level of a comparison, from its number in the log.
 
     The error of comparison number k is 6 / (pi k)^2 of 1 - ``level``. These shares sum to 1 over
     all numbers, so all comparisons hold together at ``level``. The level is fixed when a comparison
@@ -144,8 +146,8 @@ class Process:
     observation of each block; by default each observation is a block. Bounds are those after each
     block.
 
-    The last interval is also given without a group of blocks. Expectations are those of the whole
-    sequence, because a process stays valid under any expectation from earlier data.
+    The last interval is also given without a group of blocks. Expectations are computed from the
+    whole sequence, because a process stays valid under any expectation from earlier data.
     """
 
     lower: Floats
@@ -158,7 +160,7 @@ class Process:
 
     @property
     def block(self) -> Ints:
-        """The index of the block of each observation."""
+        """The block index of each observation."""
         return np.asarray(np.searchsorted(self._ends, np.arange(len(self.lower))))
 
     @property
@@ -167,7 +169,7 @@ class Process:
 
     @property
     def sides(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-        """Return the values and their minimum of the lower and of the mirrored upper process."""
+        """The values and minimum of the lower process, and of the mirrored upper process."""
         return (self.lower, self.floor), (-self.upper, -self.ceiling)
 
     def bounds(self, level: float) -> Bounds:
@@ -184,7 +186,7 @@ class Process:
         return Bounds(*(values[self._ends] for values in (bounds.mean, bounds.low, bounds.high)))
 
     def without(self, group: Ints, groups: int, level: float) -> Bounds:
-        """Return the mean and its bounds after all observations but those of each group, f64[groups].
+        """Return the final mean and bounds when each group is left out, f64[groups].
 
         ``group`` (int64[blocks]) is the number of each block's group, -1 for none. For a group that
         has all observations, the bounds are infinite and the mean is NaN.
@@ -192,7 +194,7 @@ class Process:
         group = group[self.block]
 
         def remaining(values: Floats) -> Floats:
-            """Return the sum of all values but those of each group."""
+            """Return the sum of all values minus the sum of each group's values."""
             sums = np.bincount(group + 1, weights=values, minlength=groups + 1)
             return np.asarray(values.sum() - sums[1:])
 
@@ -207,7 +209,9 @@ class Process:
             sums = remaining(values)[left]
             minimum = np.full(len(sums), (np.minimum(floor, values) / self.sizes).min())
             end = np.full(groups, -np.inf)
-            end[left] = _bound(sums, count[left], penalty[:, left], rates, (1 - level) / 2, minimum)
+            end[left] = excluded_mean(
+                sums, count[left], penalty[:, left], rates, (1 - level) / 2, minimum
+            )
             ends.append(end)
         mean = np.full(groups, np.nan)
         mean[left] = remaining((self.lower + self.upper) / 2)[left] / count[left]
@@ -216,7 +220,7 @@ class Process:
     def decided_without(
         self, group: Ints, selected: Sequence[int], level: float, *, above: bool
     ) -> NDArray[np.bool_]:
-        """Return after which blocks zero is excluded without any one selected group, bool[blocks].
+        """Return the blocks after which zero is excluded when any group is left out, bool[blocks].
 
         ``above`` says whether the means must be above or below zero.
         """
@@ -231,14 +235,23 @@ class Process:
 
 
 def _penalties(values: Floats, floor: Floats, sizes: Floats, unit: float) -> Floats:
-    """Return what each observation takes from the exponent of each rate, f64[rates, n]."""
+    """Return the penalty of each observation in the exponent for each rate, f64[rates, n]."""
     count = np.cumsum(sizes)
     earlier = np.concatenate([[0.0], np.cumsum(values)[:-1]])
     # The expectation is the mean so far, shrunk towards zero as if by one more observation of 0.
     expected = np.maximum(earlier / (count - sizes + 1) * sizes, floor)
+    return observation_penalties(values, expected, floor, RATES / unit, unit)
+
+
+def observation_penalties(
+    values: Floats, expected: Floats, floor: Floats, rates: Floats, unit: float = 1.0
+) -> Floats:
+    """Return what each observation takes from the exponent of each rate, f64[rates, n].
+
+    ``expected`` (f64[n]) is known before the observation and not below its ``floor``.
+    """
     # A scale of zero would claim that no observation can be below its expectation.
     scale = np.maximum(expected - floor, 1e-6 * unit)
-    rates = RATES / unit
     shrinkage = _shrink_factor(rates[:, None] * scale)
     penalties = rates[:, None] * (values - expected + (1 - shrinkage) * (expected - floor))
     factor = np.log1p(np.maximum(rates[:, None] * shrinkage * (values - expected), -1 + 1e-12))
@@ -246,26 +259,33 @@ def _penalties(values: Floats, floor: Floats, sizes: Floats, unit: float) -> Flo
 
 
 def _lower(values: Floats, floor: Floats, sizes: Floats, unit: float, alpha: float) -> Floats:
-    """Return the lower confidence bound of the running mean after each observation, f64[n]."""
+    """Return the lower confidence bound of the running mean at each observation, f64[n]."""
     penalty = np.cumsum(_penalties(values, floor, sizes, unit), axis=1)
     minimum = np.minimum.accumulate(np.minimum(floor, values) / sizes)
-    return _bound(np.cumsum(values), np.cumsum(sizes), penalty, RATES / unit, alpha, minimum)
+    return excluded_mean(np.cumsum(values), np.cumsum(sizes), penalty, RATES / unit, alpha, minimum)
 
 
-def _bound(
-    sums: Floats, count: Floats, penalty: Floats, rates: Floats, alpha: float, low: Floats
+def excluded_mean(
+    sums: Floats,
+    count: Floats,
+    penalty: Floats,
+    rates: Floats,
+    alpha: float,
+    low: Floats,
+    weights: Floats = WEIGHTS,
 ) -> Floats:
-    """Return by bisection, from ``low`` on, the largest excluded mean of each process, f64[n]."""
+    """Find the largest excluded mean of each process by bisection from ``low``, f64[n]."""
     high = sums / count
     for _ in range(50):
         middle = (low + high) / 2
-        excluded = log_mixture(sums - count * middle, penalty, rates) >= -np.log(alpha)
+        excess = sums - count * middle
+        excluded = log_mixture(excess, penalty, rates, weights) >= -np.log(alpha)
         low, high = np.where(excluded, middle, low), np.where(excluded, high, middle)
     return low
 
 
 def _shrink_factor(reach: Floats) -> Floats:
-    """Return factors that limit how far observations fall below their expectations.
+    """Return factors that limit how far observations can fall below their expectations.
 
     ``reach`` is the range of the observation below its expectation, times the rate.
     """
@@ -284,7 +304,7 @@ def rate_penalty(rate: Floats, scale: Floats) -> Floats:
 def log_mixture(
     excess: Floats, penalty: Floats, rates: Floats, weights: Floats = WEIGHTS
 ) -> Floats:
-    """Return the logarithm of the mixture over rates after each observation, f64[n].
+    """Return the log of the mixture of processes over all rates at each observation, f64[n].
 
     ``excess`` (f64[n]) is multiplied by each rate, and ``penalty`` (f64[rates, n]) is subtracted.
     """
@@ -296,7 +316,7 @@ def log_mixture(
 def recalls_of_sequence(
     gap: float, spread: float, scale: Floats, *, unit: float, level: float
 ) -> int | None:
-    """Forecast the observations after which a sequence excludes zero.
+    """Forecast the number of observations after which a confidence sequence excludes zero.
 
     The forecast has a power of .8. ``gap`` is the mean of an observation and above 0; ``spread`` is
     its standard deviation. ``scale`` (f64[n]) is a sample of how far below zero observations can
@@ -313,7 +333,7 @@ def recalls_of_sequence(
 
 
 def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) -> int | None:
-    """Forecast after how many observations like ``values`` a confidence sequence excludes zero.
+    """Forecast how many observations like ``values`` a sequence needs to exclude zero.
 
     The forecast has a power of .8 and uses the mean growth of the process at each rate. ``values``
     (f64[n]) has a mean above 0, and ``floor`` (f64[n]) is the minimum of each observation. The
@@ -330,7 +350,7 @@ def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) 
 
 
 def _first_count(growth: Floats, spread: Floats, level: float) -> int | None:
-    """Return how many observations a sequential test needs to exclude zero.
+    """Return the number of observations that a sequential test needs to exclude zero.
 
     The power is .8. ``growth`` and ``spread`` (f64[rates]) are the mean and the standard deviation
     of the growth of the process at each rate per observation.

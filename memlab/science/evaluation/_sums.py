@@ -74,10 +74,9 @@ shown, and "hidden" items that were not shown.
 class Definition(msgspec.Struct, frozen=True):
     """What was summed. Only sums with the same definition add up.
 
-    ``policies`` has the name, sort, source and hash of each; ``requested`` are the names of the
-    policies that the caller passed. ``missing`` is None if the caller did not choose. ``numeric`` is
-    the number of numeric features, ``score`` the column that ranked the log, and ``fingerprints``
-    are those of the features that policies read.
+    ``policies`` has the name, sort, source and hash of each; ``requested`` are the names of the policies that the
+    caller passed. ``missing`` is None if the caller did not choose. ``numeric`` is the number of numeric features,
+    ``score`` the column that ranked the log, and ``fingerprints`` identifies the features that policies read.
     """
 
     version: str
@@ -162,7 +161,7 @@ class PartialSums(Displayed):
     @classmethod
     @checked
     def merge(cls, parts: Iterable[Self]) -> Self:
-        """Add many sums at once, which is faster than one after another.
+        """Add many sums at once, which is faster than adding them in turn.
 
         Parameters
         ----------
@@ -207,7 +206,7 @@ class PartialSums(Displayed):
 
     @checked
     def to_bytes(self) -> bytes:
-        """Return the sums as bytes, for a worker of another system.
+        """Encode the sums as bytes, for example to send them from a worker.
 
         Returns
         -------
@@ -233,7 +232,7 @@ class PartialSums(Displayed):
     @classmethod
     @checked
     def from_bytes(cls, content: bytes) -> Self:
-        """Read sums that ``to_bytes`` wrote.
+        """Read sums from the bytes written by ``to_bytes``.
 
         Parameters
         ----------
@@ -283,7 +282,7 @@ class PartialSums(Displayed):
 
 
 def _check_same(first: Definition, second: Definition | None) -> None:
-    """Raise InputError, which names the difference, if two definitions differ."""
+    """Raise InputError with the first difference between two definitions."""
     for name in Definition.__struct_fields__:
         ours, theirs = getattr(first, name), getattr(second, name)
         if ours == theirs:
@@ -298,7 +297,7 @@ def _check_same(first: Definition, second: Definition | None) -> None:
 
 
 def _describe(part: object) -> str:
-    """Return a part of a definition as a short text."""
+    """Format a part of a definition as a short text."""
     if isinstance(part, tuple):
         # The last element is the one that identifies a policy: its hash.
         return f"{part[0]} ({str(part[-1])[:12]})" if len(part) > 1 else str(part[0])
@@ -306,7 +305,7 @@ def _describe(part: object) -> str:
 
 
 def _check_distinct(recalls: pl.Series, definition: Definition) -> None:
-    """Raise InputError if a recall, in these sorted ids, is in two sums."""
+    """Raise InputError if sorted ids contain duplicates, which means that sums overlap."""
     repeated = recalls.filter(recalls == recalls.shift(1)).unique()
     if not len(repeated):
         return
@@ -320,7 +319,7 @@ def _check_distinct(recalls: pl.Series, definition: Definition) -> None:
 
 
 def _add_counts(parts: Iterable[Mapping[str, tuple[int, ...]]]) -> dict[str, tuple[int, ...]]:
-    """Add integer vectors by name; the result is sorted by name."""
+    """Add integer vectors with the same name; sort the result by name."""
     added: dict[str, tuple[int, ...]] = {}
     for part in parts:
         for name, counts in part.items():
@@ -330,7 +329,7 @@ def _add_counts(parts: Iterable[Mapping[str, tuple[int, ...]]]) -> dict[str, tup
 
 
 def mix(recalls: pl.Series) -> NDArray[np.uint64]:
-    """Return a hash of each id, as random as its bits allow (SplitMix64; Steele, Lea & Flood 2014)."""
+    """Return a hash of each id (SplitMix64; Steele, Lea & Flood 2014)."""
     value = recalls.to_numpy().view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         value = (value ^ (value >> np.uint64(shift))) * np.uint64(factor)
@@ -338,10 +337,10 @@ def mix(recalls: pl.Series) -> NDArray[np.uint64]:
 
 
 def choose_bits(numbers: Ints, bits: int) -> int:
-    """Return the largest number of leading bits, at most ``bits``, that leave at most 2,048 distinct numbers.
+    """Return how many leading bits to keep so that at most 2,048 distinct numbers remain.
 
     ``numbers`` are sorted and have ``bits`` bits. The result depends on the set of recalls alone,
-    so buckets of partitions fold to those of the whole log.
+    so folding the buckets of partitions gives the buckets of the whole log.
     """
     numbers = np.unique(numbers)
     if len(numbers) <= _BUCKETS:
@@ -352,7 +351,7 @@ def choose_bits(numbers: Ints, bits: int) -> int:
 
 
 def _merge_buckets(parts: Sequence[PartialSums]) -> tuple[int, pl.DataFrame]:
-    """Add the buckets of sums, and fold them until they are few."""
+    """Add the buckets of several sums, and merge neighbouring buckets if there are too many."""
     bits = min(part.bits for part in parts)
     frames = [
         part.buckets.with_columns(pl.col("bucket") // (1 << (part.bits - bits))) for part in parts
@@ -364,7 +363,7 @@ def _merge_buckets(parts: Sequence[PartialSums]) -> tuple[int, pl.DataFrame]:
 
 
 def sample_recalls(items: pl.DataFrame, recalls: pl.Series) -> pl.DataFrame:
-    """Return the items of the recalls with the smallest hashes, in the order of recalls."""
+    """Return the items of the recalls with the smallest hashes, in order of recalls."""
     if len(recalls) > _SAMPLE:
         smallest = np.argpartition(mix(recalls), _SAMPLE)[:_SAMPLE]
         items = items.filter(pl.col("recall").is_in(recalls[smallest].implode()))
@@ -372,22 +371,22 @@ def sample_recalls(items: pl.DataFrame, recalls: pl.Series) -> pl.DataFrame:
 
 
 def _as_texts(counts: Mapping[str, tuple[int, ...]]) -> dict[str, list[str]]:
-    """Return integers of any size as hexadecimal texts."""
+    """Convert integers of any size to hexadecimal texts."""
     return {name: [format(count, "x") for count in vector] for name, vector in counts.items()}
 
 
 def _from_texts(texts: Mapping[str, list[str]]) -> dict[str, tuple[int, ...]]:
-    """Return integers from hexadecimal texts."""
+    """Convert hexadecimal texts to integers."""
     return {name: tuple(int(text, 16) for text in vector) for name, vector in texts.items()}
 
 
 def _write_frame(frame: pl.DataFrame) -> bytes:
-    """Return a frame as an Arrow IPC stream, in the layout that every reader of Arrow knows."""
+    """Encode a frame as an Arrow IPC stream that all Arrow libraries can read."""
     stream = BytesIO()
     frame.write_ipc_stream(stream, compression="zstd", compat_level=pl.CompatLevel.oldest())
     return stream.getvalue()
 
 
 def _read_frame(content: bytes) -> pl.DataFrame:
-    """Return a frame from an Arrow IPC stream."""
+    """Read a frame from an Arrow IPC stream."""
     return pl.read_ipc_stream(BytesIO(content))

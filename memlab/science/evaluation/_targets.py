@@ -107,7 +107,7 @@ def make_rankers(
     schema: pl.Schema,
     lab: Any = None,
 ) -> list[Ranker]:
-    """Build a uniquely named ranker for each policy; ``(inherited)`` is the policy of the lab's pack."""
+    """Build a uniquely named ranker for each policy; ``(inherited)`` is the lab's own policy."""
     rankers = []
     for name, spec in list_policies(policies):
         ranker = _make_ranker(spec, schema, lab)
@@ -131,7 +131,7 @@ def make_rankers(
 
 
 def _make_ranker(spec: PolicySpec, schema: pl.Schema, lab: Any) -> Ranker:
-    """Build the ranker of a policy in any of the forms of ``PolicySpec``."""
+    """Build a ranker from any form of ``PolicySpec``."""
     if isinstance(spec, pl.Expr):
         return _of_expression(spec, schema)
     if isinstance(spec, Policy):
@@ -170,7 +170,7 @@ def _of_pack(pack: Pack, schema: pl.Schema) -> Ranker:
 
 
 def _columns_read(policy: Policy, schema: pl.Schema) -> tuple[str, ...]:
-    """Return the columns of the candidates that a policy needs.
+    """Return the candidate columns that a policy needs.
 
     A comparison of two sets that the log lacks as a column is computed from the columns of both
     sets.
@@ -183,7 +183,7 @@ def _columns_read(policy: Policy, schema: pl.Schema) -> tuple[str, ...]:
 
 
 def _of_text(single: SinglePolicy, schema: pl.Schema, lab: Any) -> Ranker:
-    """Build the ranker of the text of a recall-score policy.
+    """Build a ranker from the text of a recall-score policy.
 
     The text may read declared features and all columns of the log.
     """
@@ -205,7 +205,7 @@ def _of_text(single: SinglePolicy, schema: pl.Schema, lab: Any) -> Ranker:
 
 
 def _of_policy(policy: Policy, text: str, schema: pl.Schema) -> Ranker:
-    """Build the ranker of a compiled policy, which must return a number or a boolean."""
+    """Build a ranker from a compiled policy that returns a number or a boolean."""
     if policy.signature.returns not in ("num", "bool"):
         raise InputError(
             f"The policy {policy.name} returns a {policy.signature.returns}. Return a number or a boolean to rank by."
@@ -215,7 +215,7 @@ def _of_policy(policy: Policy, text: str, schema: pl.Schema) -> Ranker:
 
 
 def _policy_type(dtype: pl.DataType) -> InputType | None:
-    """Return the policy language's type for a column type, or None if there is none."""
+    """Return the policy language's type for a column type, or None if no type matches."""
     if dtype.is_numeric():
         return "num"
     if dtype == pl.Boolean:
@@ -226,7 +226,7 @@ def _policy_type(dtype: pl.DataType) -> InputType | None:
 
 
 def _of_expression(expression: pl.Expr, schema: pl.Schema) -> Ranker:
-    """Build the ranker of a Polars expression, whose columns must all be in the log."""
+    """Build a ranker from a Polars expression over columns of the log."""
     reads = tuple(dict.fromkeys(expression.meta.root_names()))
     for column in reads:
         if column not in schema.names():
@@ -239,7 +239,7 @@ def _of_expression(expression: pl.Expr, schema: pl.Schema) -> Ranker:
 
 
 def _of_column(name: str, schema: pl.Schema) -> Ranker:
-    """Build the ranker of a column of scores, which must be numeric or boolean."""
+    """Build a ranker from a numeric or boolean column of scores."""
     if not (schema[name].is_numeric() or schema[name] == pl.Boolean):
         raise InputError(
             f"Column {name} of the candidates has the type {schema[name]}, and scores are numbers. Name a numeric column."
@@ -250,7 +250,7 @@ def _of_column(name: str, schema: pl.Schema) -> Ranker:
 
 
 def make_logged_ranker(candidates: pl.LazyFrame, schema: pl.Schema) -> Ranker | None:
-    """Build a ranker that repeats the logged ranking; None without ranks and scores."""
+    """Build a ranker that repeats the logged ranking; None if ranks and scores are missing."""
     present = candidates.select(
         pl.col(name).is_not_null().any() for name in ("score", "rank") if name in schema.names()
     ).collect()
@@ -273,7 +273,7 @@ def make_logged_ranker(candidates: pl.LazyFrame, schema: pl.Schema) -> Ranker | 
 
 
 def _numeric_columns(schema: pl.Schema) -> list[str]:
-    """Return the names of the numeric columns that may hold scores."""
+    """Return the names of the numeric columns that may contain scores."""
     return [name for name, dtype in schema.items() if dtype.is_numeric() and name not in RESERVED]
 
 
@@ -307,11 +307,11 @@ class Fingerprints:
 
     @property
     def any(self) -> bool:
-        """Whether any recall was logged with fingerprints."""
+        """Whether any recall has logged fingerprints."""
         return any(self.logged)
 
     def objections(self, ranker: Ranker, schema: pl.Schema) -> list[str]:
-        """Return the reasons why a ranker cannot re-score the logged pool; empty if none."""
+        """Return the reasons why a ranker cannot re-score the logged pool, or []."""
         # The most general reasons come first: an absent column has no fingerprint to compare.
         thinned = sorted(
             {fingerprints[THINNED] for fingerprints in self.logged if THINNED in fingerprints}
@@ -399,12 +399,12 @@ def read_fingerprints(decisions: pl.DataFrame, lab_embedder: str | None) -> Fing
 
 
 def _hyphenate(name: str) -> str:
-    """Return a column name with hyphens for underscores, like a feature's name."""
+    """Replace underscores in a column name by hyphens, as in a feature's name."""
     return name.replace("_", "-")
 
 
 def _join_fingerprints(fingerprints: set[str | None]) -> str:
-    """Return fingerprints as one sorted text, separated by commas, for a message."""
+    """Return fingerprints as one sorted, comma-separated text for a message."""
     return ", ".join(sorted(str(value) for value in fingerprints))
 
 
@@ -412,7 +412,7 @@ def _join_fingerprints(fingerprints: set[str | None]) -> str:
 
 
 def rank_top_k(scores: Floats, recall: Ints, limit: Ints) -> tuple[Ints, Ints]:
-    """Return the rows and ranks (from 1) of the ``limit[d]`` best scores of each recall ``d``.
+    """Return the rows and the ranks (from 1) of each recall's ``limit[d]`` best scores.
 
     ``recall`` (int64[n]) ascends. Rows of one recall are ordered by memory id, which breaks ties.
     Items with a NaN or infinite score are left out, as in a recall.
@@ -434,7 +434,7 @@ def rank_top_k(scores: Floats, recall: Ints, limit: Ints) -> tuple[Ints, Ints]:
 
 
 def _score_bound(scores: Floats, recall: Ints, sizes: Ints, limit: Ints) -> Floats:
-    """Return a lower bound of the scores in each recall's top-k, f64[recalls].
+    """Return a lower bound for the scores in each recall's top-k, f64[recalls].
 
     Sorting only the items at or above this bound is ten times faster than sorting all.
     """
@@ -524,7 +524,7 @@ def find_targets(
     *,
     whole: bool = True,
 ) -> tuple[list[Target], list[Refused]]:
-    """Return the target of each policy, and a refusal for each that has no target.
+    """Return the targets of the policies, and a refusal for each policy without a target.
 
     A policy without a finite score is refused, unless the log is not the ``whole`` one.
     """
@@ -555,7 +555,7 @@ def find_targets(
 
 
 def _object_to_similarity(ranker: Ranker) -> list[str]:
-    """Return an objection if a pack orders its results by similarity, otherwise an empty list.
+    """Return an objection if a pack orders results by similarity, otherwise an empty list.
 
     The log has no similarity between candidates, so such a pack cannot be re-scored.
     """
@@ -570,7 +570,7 @@ def _object_to_similarity(ranker: Ranker) -> list[str]:
 
 
 def _explain_refusal(ranker: Ranker, objections: Sequence[str]) -> str:
-    """Return the objections to a policy as a sentence, followed by an action to take."""
+    """Return the objections to a policy as one sentence, followed by a remedy."""
     sentence = "; ".join(objections)
     sentence = f"{sentence[0].upper()}{sentence[1:]}."
     if ranker.pack is not None:
@@ -587,7 +587,7 @@ def _find_column(name: str, schema: pl.Schema) -> str:
 
 
 def select_pool(rankers: Sequence[Ranker], log: Log, schema: pl.Schema) -> pl.DataFrame:
-    """Return the candidates of the log with all columns that the rankers read."""
+    """Return the log's candidates with the columns that the rankers read."""
     columns = dict.fromkeys(
         _find_column(name, schema) for ranker in rankers for name in ranker.reads
     )
@@ -597,7 +597,7 @@ def select_pool(rankers: Sequence[Ranker], log: Log, schema: pl.Schema) -> pl.Da
 def rescore(
     ranker: Ranker, log: Log, pool: pl.DataFrame, *, whole: bool = True
 ) -> Target | Refused:
-    """Rank the logged candidates with a ranker; refuse it if no score of a whole log is finite."""
+    """Rank the logged candidates; refuse the ranker if a whole log has no finite score."""
     if ranker.policy is not None:
         values = ranker.policy.columns(pool, by="decision")
     else:
@@ -634,7 +634,7 @@ def refuse_unscored(name: str, unscored: int) -> Refused:
 def _repeat_recalls(
     rankers: Sequence[tuple[Ranker, Pack]], log: Log, recall_again: RecallsAgain
 ) -> list[Target | Refused]:
-    """Repeat every recall under each pack, in order of time.
+    """Repeat every recall under each pack, in temporal order.
 
     The lab rebuilds its past states only once, because all packs repeat a recall together.
     """
@@ -670,7 +670,7 @@ def _repeat_recalls(
 def _target_repeated(
     ranker: Ranker, pack: Pack, log: Log, pools: dict[int, pl.DataFrame]
 ) -> Target:
-    """Return the top-k of recalls repeated under a pack, from their candidate pools.
+    """Return the top-k of recalls that were repeated under a pack, with their pools.
 
     ``pools`` has the pool of each recall by the recall's number in the log.
     """

@@ -134,12 +134,12 @@ class Gate:
 
     @property
     def open(self) -> bool:
-        """Whether the check was made and passed. False for an untested gate."""
+        """Whether the check was made and passed; False for an untested gate."""
         return self.state == "open"
 
     @property
     def closed(self) -> bool:
-        """Whether the check was made and failed, which withholds the value."""
+        """Whether the check was made and failed, so that the value is withheld."""
         return self.state == "closed"
 
     @property
@@ -149,7 +149,7 @@ class Gate:
 
     @property
     def shown(self) -> str:
-        """The figure as text, or the state if there is no figure."""
+        """The figure as text, or the gate's state if there is no figure."""
         if math.isnan(self.figure):
             return "-" if self.closed or self.open else self.state
         if self.name in _TESTS:
@@ -259,7 +259,7 @@ def gates(facts: Facts) -> tuple[Gate, ...]:
 
 
 def _state(passed: bool) -> GateState:
-    """Return the state of a check (gate): "open" if it passed, otherwise "closed"."""
+    """Return the state of a gate: "open" if its check passed, otherwise "closed"."""
     return "open" if passed else "closed"
 
 
@@ -297,14 +297,14 @@ _NOT_TESTED = {
 
 
 def _without_figure(name: str, figure: float | None, threshold: str) -> Gate:
-    """Return a check without a number: "not needed" for None, "untested" for NaN."""
+    """Return a gate without a figure: "not needed" for None, "untested" for NaN."""
     if figure is None:
         return Gate(name, math.nan, threshold, "not needed", "", "")
     return Gate(name, math.nan, threshold, "untested", *_NOT_TESTED[name])
 
 
 def _p_value_gate(name: str, p: float | None, finding: str, advice: str) -> Gate:
-    """Return a gate that is open if a p-value is at least the gate's minimum."""
+    """Return a gate that is open if the p-value is not too small."""
     minimum = _MIN_P_OF.get(name, MIN_P)
     threshold = f"p at least {minimum:g}"
     if p is None or math.isnan(p):
@@ -350,7 +350,7 @@ def _probes_gate(facts: Facts) -> Gate:
 
 
 def untested_sentence(gates: Sequence[Gate]) -> str:
-    """Name the untested gates in a sentence; return "" if there are none.
+    """Name the untested gates in a sentence; return "" without untested gates.
 
     >>> untested_sentence([Gate("position", math.nan, "p at least .001", "untested", "", "")])
     'Untested: position.'
@@ -362,7 +362,7 @@ def untested_sentence(gates: Sequence[Gate]) -> str:
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Join names with commas, and the last two with "and".
+    """Join names with commas, and the last two names with "and".
 
     >>> list_names(["a", "b", "c"])
     'a, b and c'
@@ -371,7 +371,7 @@ def list_names(names: Sequence[str]) -> str:
 
 
 def effective_count(influence: Floats) -> float:
-    """Return the number of equal contributions that would be as uneven as these.
+    """Return the effective number of contributions: the number of equal ones as uneven as these.
 
     This is (sum x^2)^2 / sum x^4; NaN if all contributions are 0.
 
@@ -384,7 +384,7 @@ def effective_count(influence: Floats) -> float:
 
 
 def recalls_to_open(gates: Sequence[Gate]) -> int | None:
-    """Return the further recalls that open all gates, or None if recalls cannot.
+    """Return how many more recalls open all gates, or None if no number does.
 
     >>> recalls_to_open([])
     0
@@ -401,7 +401,7 @@ def share(value: float) -> str:
 
 
 def format_signed(value: float, digits: int = 2) -> str:
-    """Format a difference with its sign; zero has a plus.
+    """Format a difference with its sign; zero is written with a plus.
 
     >>> format_signed(0.214), format_signed(-0.0001)
     ('+0.21', '+0.00')
@@ -507,18 +507,18 @@ class Balance:
         self._fixed = self._sum_residuals(fixed)
 
     def _sum_residuals(self, features: Floats) -> tuple[Floats, Floats]:
-        """Return weighted residuals by recall, and the sums of their squares by recall."""
+        """Return weighted residuals by recall, and the sums of squared residuals by recall."""
         moved = self._moved[:, None] * features
         return by_recall(moved, self._recall), by_recall(moved**2, self._recall)
 
     def sums(self, more: Floats) -> tuple[Floats, Floats]:
-        """Return the residuals and their squares by recall, with the columns ``more`` added."""
+        """Return residuals and their squares by recall, after adding the columns ``more``."""
         parts = self._fixed, self._sum_residuals(more)
         sums, squares = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
         return sums, squares
 
     def p(self, more: Floats) -> float:
-        """Return the p-value of the test, with the columns ``more`` (f64[n, k]) added."""
+        """Return the p-value of the test after adding the columns ``more`` (f64[n, k])."""
         sums, squares = self.sums(more)
         if len(sums) < _MIN_COUNT:
             return np.nan
@@ -527,9 +527,9 @@ class Balance:
 
 
 def balance_p(count: int, mean: Floats, covariance: Floats, squares: Floats) -> float:
-    """Return the p-value of the test of propensities from the moments of its residuals.
+    """Return the p-value of the propensity test, from the moments of its residuals.
 
-    The moments are those of ``count`` recalls; ``squares`` are the sums of squares over items.
+    The moments are computed over ``count`` recalls; ``squares`` are the sums of squares over items.
     """
     if count < _MIN_COUNT:
         return np.nan
@@ -545,7 +545,7 @@ def balance_p(count: int, mean: Floats, covariance: Floats, squares: Floats) -> 
 
 
 def arms_p(exposed: Flags, share: Floats) -> float:
-    """Test whether whole result lists were shown as often as their probabilities say.
+    """Test whether result lists were shown as often as their logged probabilities predict.
 
     ``exposed`` and ``share`` have one row per recall and one column per list. Returns a p-value;
     NaN if the log has too few recalls.
@@ -582,7 +582,7 @@ def independence_p(earned: Floats) -> float:
 
 
 def missing_p(features: Floats, answered: Flags, recall: Ints) -> float:
-    """Test whether missing feedback is independent of the features of the items shown.
+    """Test whether missing feedback is independent of the features of shown items.
 
     ``features`` is f64[n, k] over the items that were shown. Returns a p-value; NaN if it cannot be
     tested.
@@ -598,7 +598,7 @@ def missing_p(features: Floats, answered: Flags, recall: Ints) -> float:
 def position_p(strata: Ints, position: Ints, reward: Floats, recall: Ints) -> float:
     """Test whether rewards are independent of the position, given the score within the slate.
 
-    All arrays are over the items with a reward; ``strata`` are those of ``score_strata``, and
+    All arrays are over the items with a reward; ``strata`` come from ``score_strata``, and
     ``position`` counts from 1. Returns a p-value; NaN if it cannot be tested, such as where the
     strata determine the position.
     """
@@ -613,9 +613,9 @@ def position_p(strata: Ints, position: Ints, reward: Floats, recall: Ints) -> fl
 
 
 def redundancy_p(strata: Ints, reward: Floats, recall: Ints) -> float:
-    """Test whether the rewards of a recall vary together much less than independent ones.
+    """Test whether rewards within a recall vary together much less than independent rewards.
 
-    ``strata`` are those of ``score_strata``. The test is one-sided: under the hypothesis, the
+    ``strata`` come from ``score_strata``. The test is one-sided: under the hypothesis, the
     variance of a recall's sum is at least 1 - ``_EXCLUSIVE`` of the sum of the variances. Returns a
     p-value; NaN if it cannot be tested.
     """
@@ -632,7 +632,7 @@ def redundancy_p(strata: Ints, reward: Floats, recall: Ints) -> float:
 
 
 def by_recall(values: Floats, recall: Ints) -> Floats:
-    """Sum rows by recall, for the recalls that occur: f64[recalls, k]."""
+    """Sum rows by recall, omitting recalls without rows: f64[recalls, k]."""
     if not len(recall):
         return np.zeros((0, values.shape[1]))
     if (recall[1:] < recall[:-1]).any():
@@ -643,7 +643,7 @@ def by_recall(values: Floats, recall: Ints) -> Floats:
 
 
 def score_strata(score: Floats, rank: Floats, recall: Ints) -> Ints:
-    """Assign each candidate to a stratum of its score, standardised within its recall.
+    """Assign each candidate to a stratum by its score, standardised within its recall.
 
     ``rank`` counts from 0 within the recall. The same raw score means more for one query than for
     another, so only differences within a recall are compared.
@@ -660,13 +660,13 @@ def score_strata(score: Floats, rank: Floats, recall: Ints) -> Ints:
 
 
 def _stratum_means(values: Floats, strata: Ints) -> Floats:
-    """Return for each item the mean of the values in its stratum."""
+    """Return, for each item, the mean of the values in its stratum."""
     counts = np.maximum(np.bincount(strata, minlength=_BINS), 1)
     return np.asarray((np.bincount(strata, weights=values, minlength=_BINS) / counts)[strata])
 
 
 def falling_p(sums: Floats) -> float:
-    """Test whether independent values have mean zero, mostly against a negative mean.
+    """Test whether independent values have mean zero, with most power against a negative mean.
 
     ``sums`` is f64[recalls], negative where rewards fall with the position. Nine tenths of the
     error are spent on a fall, because users read from the top. Returns a p-value; NaN if it cannot
@@ -692,7 +692,7 @@ def hotelling_p(sums: Floats) -> float:
 
 
 def moments_p(count: int, mean: Floats, covariance: Floats) -> float:
-    """Test whether ``count`` independent rows of this mean and covariance have mean zero.
+    """Test whether ``count`` rows with this mean and covariance come from mean zero.
 
     Returns the p-value of ``hotelling_p``, which reads the rows themselves.
     """

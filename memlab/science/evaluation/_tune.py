@@ -13,10 +13,11 @@ and the search ends when its budget is spent, not when values seem equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -28,7 +29,8 @@ from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.language import Param, Policy
 from memlab.kernel.slates import Slates
-from memlab.science.batch import Workers, run_tasks
+from memlab.science.batch import Workers
+from memlab.science.cells import Inputs, Outcome, hash_inputs, package_versions, run_cells
 from memlab.science.evaluation._intervals import Estimate, Floats, Sample, Statistic, mean
 from memlab.science.evaluation._labels import (
     METRICS,
@@ -144,7 +146,7 @@ class Tuning(Report):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row for each parameter: default, bounds, best value and its range over folds.
+        """A row for each parameter: default, bounds, best value, and range over the folds.
 
         The columns are ``param``, ``default``, ``low``, ``high``, ``value``, ``least`` and
         ``most``.
@@ -174,12 +176,12 @@ class Tuning(Report):
 
     @property
     def _rounding(self) -> float:
-        """The largest gain of the fit over the defaults that may be only rounding error."""
+        """The largest gain over the defaults that may be due to rounding alone."""
         return float(10.0**-_DIGITS * max(1.0, abs(self.held_out.value)))
 
     @property
     def verdict(self) -> str:
-        """Whether fitting improved the policy, in one sentence, and the untested gates."""
+        """The finding in one sentence: whether tuning helped, and the untested gates."""
         return (
             self._finding
             if self.closed
@@ -188,7 +190,7 @@ class Tuning(Report):
 
     @property
     def _finding(self) -> str:
-        """One sentence: whether the tuned parameters beat the defaults on held-out data."""
+        """State in one sentence whether tuned parameters beat the defaults on held-out data."""
         gain = self.gain
         if self.closed:
             return f"No verdict on the fit: the gate {self.closed[0].title} is closed. {self.closed[0]}"
@@ -245,6 +247,7 @@ def tune(
     seed: Seed = 0,
     progress: bool = False,
     executor: Workers = None,
+    folder: str | Path | None = None,
 ) -> Tuning:
     """Search the parameters of a recall-score policy on a log, and estimate the gain.
 
@@ -257,7 +260,7 @@ def tune(
         ``(param ...)``.
     metric
         The metric to maximise, which has no default. With labels: a retrieval metric and its number
-        of ranks, such as "recall@10" or "ndcg@5". The ranks are those of the pool, also beyond the
+        of ranks, such as "recall@10" or "ndcg@5". The ranks are ranks in the pool, also beyond the
         limit of a recall. With feedback: "value" is the value with the minimum reward for
         unsupported items, so that the search stays within the support of the log. "order" is how
         often the better-rewarded of two shown memories ranks first. It needs no exploration, but it
@@ -276,7 +279,7 @@ def tune(
     cluster
         The unit whose recalls depend on each other, as for ``memlab.evaluate``.
     reward_range
-        The minimum and maximum reward; by default those of the log.
+        The minimum and maximum reward. Default: the range of the log.
     level
         The confidence level, between 0 and 1.
     goal
@@ -292,6 +295,9 @@ def tune(
     executor
         A number of processes, or an object with ``submit``, such as a ``dask.distributed.Client``.
         Each search is a task, which contains the log. Default: this thread.
+    folder
+        A folder that keeps each of the ``folds + 1`` searches, such as ``runs/tuned``. A call that was ended
+        continues, and a repeated one searches nothing.
 
     Returns
     -------
@@ -351,7 +357,7 @@ def tune(
         )
     if log.clusters < 2:
         raise InputError(
-            "The log is one cluster, so there is nothing to hold out. Name its clusters (project, user ...)."
+            "The whole log is one cluster, so no part can be held out. Name its clusters (project, user ...)."
         )
     features = select_features(log, prepared.features, schema)
     # Labels and the order of shown items need no propensity weights, so they have no gates.
@@ -371,7 +377,23 @@ def tune(
             "The policy has no value with its default parameters: the log has no rewards with known propensities for "
             "its items. Call memlab.evaluate for the reasons."
         )
-    tuning = _search(objective, min(folds, log.clusters), budget, seed, level, progress, executor)
+    stored = None
+    if folder is not None:
+        # Features are not part of the digest of a log. Polars is part of the versions, so its hashes are fixed.
+        inputs = {
+            "measure": "tune",
+            "data": [log.digest(), hash_inputs(objective.pool.hash_rows().to_list())],
+            "labels": labels is not None and hash_inputs(labels.write_ndjson()),
+            "policy": objective.policy.hash,
+            "settings": str([metric, horizon, missing, estimator, reward_range]),
+            "space": space,
+            "search": [min(folds, log.clusters), budget, seed],
+            "versions": package_versions(),
+        }
+        stored = Path(folder).expanduser(), inputs
+    tuning = _search(
+        objective, min(folds, log.clusters), budget, seed, level, progress, executor, stored
+    )
     if evidence is None:
         return tuning
     tests = Tests(log, prepared.settings, features)
@@ -390,7 +412,7 @@ def tune(
 
 
 def _check_metric(metric: str | None, *, labelled: bool) -> str:
-    """Return the metric to maximise; raise an error with the choices if it is not among them.
+    """Return the metric to maximise; raise an error that lists the metrics if it is unknown.
 
     There is no default, because a fit is only as good as its metric. The former default was recall
     at the smallest limit of the log. A setting could make that limit five.
@@ -408,7 +430,7 @@ def _check_metric(metric: str | None, *, labelled: bool) -> str:
 
 
 def _check_space(ranker: Ranker, bounds: Space) -> Space:
-    """Return the bounds to search of each parameter, and check them.
+    """Check the search bounds of the parameters, and return them.
 
     A parameter that is not in ``bounds`` is searched within its declared bounds, if they are
     finite.
@@ -469,15 +491,15 @@ class _Objective:
         self.default = tuple(self.policy.params[name].value for name in space)
 
     def policy_at(self, point: tuple[float, ...]) -> Policy:
-        """Return the policy with the parameter values of a point."""
+        """Return the policy with the parameter values at a point."""
         return self.policy.with_params(dict(zip(self.space, point, strict=True)))
 
     def target(self, point: tuple[float, ...]) -> Target | Refused:
-        """Return the items that the policy would show with the parameters of a point."""
+        """Return the items that the policy shows with the parameters at a point."""
         return rescore(replace(self.ranker, policy=self.policy_at(point)), self.log, self.pool)
 
     def sums(self, point: tuple[float, ...]) -> Floats:
-        """Return the metric's totals at a point, f64[clusters, width]; NaN if refused."""
+        """Return the metric's totals at a point, f64[clusters, width]; NaN for a refused policy."""
         if point not in self.cache:
             target = self.target(point)
             # A point without finite scores shows no item, so it counts as the worst value.
@@ -489,7 +511,7 @@ class _Objective:
         return self.cache[point]
 
     def value(self, point: tuple[float, ...], clusters: NDArray[np.bool_]) -> float:
-        """Return the metric's value at a point over the given clusters; -inf if undefined.
+        """Return the metric's value at a point over some clusters; -inf if undefined.
 
         The value is rounded to the digits that are the same on all processors.
         """
@@ -513,7 +535,7 @@ class Metric:
 
 
 def _feedback_metric(evidence: Evidence) -> Metric:
-    """Return the tuning metric: mean reward if unsupported items get the minimum."""
+    """Return the tuning metric: mean reward with the minimum for unsupported items."""
     minimum = evidence.reward_range[0]
     return Metric(
         "value, at worst",
@@ -524,23 +546,23 @@ def _feedback_metric(evidence: Evidence) -> Metric:
 
 
 def _value_totals(evidence: Evidence, target: Target) -> Floats:
-    """Return each recall's totals of rewards for the items of a policy."""
+    """Return each recall's reward totals for the items of a policy."""
     return evidence.totals(evidence.top_k(target))[:, : 1 + ARM]
 
 
 def _label_metric(log: Log, labels: pl.DataFrame, kind: str) -> Metric:
-    """Return a ranking metric of labels, such as recall at k with the limits of the log as k."""
+    """Return a ranking metric for labels, such as recall at k with the log's limits as k."""
     gold = replace(read_gold(labels, log), name=kind)
     return Metric(gold.metric, 2, partial(_label_totals, gold), mean)
 
 
 def _label_totals(gold: Gold, target: Target) -> Floats:
-    """Return each recall's count of labels and ranking metric for a policy."""
+    """Return each recall's number of labels and ranking metric for a policy."""
     return np.column_stack(gold.totals(target))
 
 
 def _order_metric(log: Log) -> Metric:
-    """Return the share of pairs of shown memories that are ranked as rewarded."""
+    """Return the share of pairs of shown memories ranked in the order of their rewards."""
     better, worse = _unequal_pairs(log)
     if not len(better):
         raise InputError(
@@ -553,7 +575,7 @@ def _order_metric(log: Log) -> Metric:
 def _order_totals(
     log: Log, better: NDArray[np.int64], worse: NDArray[np.int64], target: Target
 ) -> Floats:
-    """Count each recall's pairs, and its correctly ordered pairs with ties as half."""
+    """Count each recall's pairs and its correctly ordered pairs; a tie counts as half."""
     assert target.scores is not None
     recall = log.recall[better]
     scores = np.where(np.isnan(target.scores), -np.inf, target.scores)
@@ -565,7 +587,7 @@ def _order_totals(
 
 
 def _unequal_pairs(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return pairs of answered items of one recall, the better and the worse item.
+    """Return pairs of a better and a worse item with feedback in the same recall.
 
     Returns the row of the better item and the row of the worse item of each pair.
     """
@@ -586,23 +608,20 @@ def _search(
     level: float,
     progress: bool,
     executor: Workers,
+    stored: tuple[Path, dict[str, Any]] | None,
 ) -> Tuning:
-    """Tune on all clusters, and without each fold to estimate the held-out gain."""
+    """Tune on all clusters, and again without each fold to estimate the held-out gain."""
     clusters, names = objective.log.clusters, list(objective.space)
     fold = np.random.default_rng(seed).permutation(clusters) % folds
-    trials: list[pl.DataFrame] = []
-    best_points: list[tuple[float, ...]] = []
+    folder, inputs = stored or (None, {})
     with bar(progress, budget * (folds + 1), unit="trial", desc="tuning") as step:
-        searches = [*range(folds), -1]
-        results = run_tasks(
-            partial(_evolve, objective, fold, budget, seed), searches, executor, step, budget
-        )
-    for left_out, (points, values) in zip(searches, results, strict=True):
-        best_points.append(points[int(np.argmax(values))])
-        columns = dict(zip(names, np.array(points).T, strict=True))
-        trials.append(
-            pl.DataFrame({"search": [left_out] * len(points), **columns, "value": values})
-        )
+        searches = [
+            (Inputs({**inputs, "left out": number}), number) for number in [*range(folds), -1]
+        ]
+        work = partial(_evolve, objective, fold, budget, seed)
+        cells = run_cells(folder, work, searches, executor, step, budget)
+    trials = [cell.rows for cell in cells]
+    best_points = [rows.select(names).row(int(np.argmax(rows["value"]))) for rows in trials]
     *by_fold, best = best_points
     default = objective.default
     rows = [
@@ -647,39 +666,55 @@ def _evolve(
     seed: int,
     left_out: int,
     step: Step,
-) -> tuple[list[tuple[float, ...]], list[float]]:
-    """Search parameters on the clusters of all folds but one by differential evolution.
+) -> Outcome:
+    """Search parameters on all clusters outside one fold by differential evolution.
 
-    Returns all trials.
+    The rows are all trials.
     """
     clusters = fold != left_out
-    with require_extra("science", "memlab.tune"):
-        from scipy.optimize import differential_evolution
-
     points: list[tuple[float, ...]] = [objective.default]
     values = [objective.value(objective.default, clusters)]
 
     def loss(x: Floats) -> float:
-        """Record a point and its value, and return the loss of the point."""
+        """Record a point and the metric there, and return the negative metric as loss."""
         points.append(tuple(x.tolist()))
         values.append(objective.value(points[-1], clusters))
         step(1)
         return -values[-1] if np.isfinite(values[-1]) else 1e300
 
-    bounds = list(objective.space.values())
+    search_point(
+        loss,
+        list(objective.space.values()),
+        objective.default,
+        budget,
+        np.random.default_rng((seed, left_out + 1)),
+    )
+    columns = dict(zip(objective.space, np.array(points).T, strict=True))
+    rows = pl.DataFrame({"search": [left_out] * len(points), **columns, "value": values})
+    return Outcome({}, rows)
+
+
+def search_point(
+    loss: Callable[[Floats], float],
+    bounds: Sequence[tuple[float, float]],
+    start: Sequence[float],
+    budget: int,
+    rng: np.random.Generator,
+) -> None:
+    """Minimise a loss within bounds by differential evolution, with about ``budget`` points."""
+    with require_extra("science", "memlab.tune"):
+        from scipy.optimize import differential_evolution
     # The usual size is five points per parameter. It is kept within 8 to 40 points, and allows at least four
     # generations.
     size = max(8, min(40, 5 * len(bounds), budget // 4))
-    inside = np.clip(objective.default, *np.array(bounds).T)
     differential_evolution(
         loss,
         bounds,
-        x0=inside,
+        x0=np.clip(start, *np.array(bounds).T),
         popsize=-(-size // len(bounds)),
         maxiter=max(1, budget // (-(-size // len(bounds)) * len(bounds)) - 1),
-        rng=np.random.default_rng((seed, left_out + 1)),
+        rng=rng,
         polish=False,
         tol=0.0,
         atol=-1.0,  # Never converge early, because that would depend on the processor.
     )
-    return points, values

@@ -120,7 +120,7 @@ class Verdict:
     better
         The name of the better pack; None while they are indistinguishable.
     difference
-        The reward per recall of the challenger minus that of the live pack, with the
+        The challenger's reward per recall minus the live pack's reward per recall, with the
         anytime-valid interval.
     planned
         The same difference with the interval of a fixed-sample test.
@@ -212,7 +212,7 @@ class Verdict:
 
     @property
     def details(self) -> str:
-        """The interval, an action and the untested gates; or why a gate is closed."""
+        """The interval, an action and untested gates, or the reason why a gate is closed."""
         if self.closed:
             return str(self.closed[0])
         # The difference is that of the better pack minus the worse one, like the value in the title.
@@ -376,12 +376,12 @@ class Verdicts(Report):
 
     @property
     def withheld(self) -> tuple[tuple[str, Gate], ...]:
-        """Each closed gate with the name of its challenger."""
+        """The closed gates, each with the name of its challenger."""
         return tuple((verdict.challenger, gate) for verdict in self for gate in verdict.closed)
 
     @property
     def untested(self) -> tuple[tuple[str, Gate], ...]:
-        """Each untested gate with the name of its challenger."""
+        """The untested gates, each with the name of its challenger."""
         return tuple((verdict.challenger, gate) for verdict in self for gate in verdict.untested)
 
     @checked
@@ -440,7 +440,7 @@ class Verdicts(Report):
         return write_page(html, path)
 
     def to_latex(self) -> str:
-        """Return the table as LaTeX, with the rules of booktabs.
+        """Return the table as LaTeX, in the style of the package booktabs.
 
         The caption has the findings, the sequence of the intervals, the hashes of packs and log, the
         seeds of the draws, and the version of memlab.
@@ -479,7 +479,7 @@ class Verdicts(Report):
 
     @checked
     def figure(self, *, axes: OnAxes | None = None) -> Figure:
-        """Draw the difference to the live pack by the number of recalls.
+        """Draw the difference to the live pack against the number of recalls.
 
         The shaded area is the anytime-valid interval of the difference.
 
@@ -535,7 +535,7 @@ def verdict(
     level
         The confidence level at which all verdicts of a log hold together, between 0 and 1.
     reward_range
-        The minimum and maximum reward; by default those of the log.
+        The minimum and maximum reward. Default: the range of the log.
 
     Returns
     -------
@@ -551,10 +551,10 @@ def verdict(
 
     Notes
     -----
-    The k-th comparison of a lab has 6 / (pi k)^2 of the error 1 - ``level``: .61 of it for the
-    first, .15 for the second, .07 for the third. The share is fixed when the comparison begins, so
-    another challenge never changes a verdict. A change of the challenger or of the live pack begins
-    a new comparison. The old comparison continues if both packs are changed back.
+    The k-th comparison of a lab has the share 6 / (pi k)^2 of the error 1 - ``level``: .61 for the
+    first, .15 for the second and .07 for the third. The share is fixed when the comparison begins,
+    so another challenge never changes a verdict. A change of the challenger or of the live pack
+    begins a new comparison. The old comparison continues if both packs are changed back.
 
     A verdict must also hold without any one session that the log names, or any one block, at the
     level 1 - 4 (1 - ``level``). So one session with hostile feedback can prevent a verdict, but it
@@ -631,7 +631,7 @@ class _Evidence:
 def _decide(
     duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Schema
 ) -> tuple[Verdict, list[str]]:
-    """Decide whether a challenger or the live pack is better; return remarks too."""
+    """Decide whether a challenger or the live pack is better; also return remarks."""
     level = 1 - (1 - settings.level) * duel.share
     log, unit = duel.log, settings.reward_range[1] - settings.reward_range[0]
     course = Course.of(log, clustered=settings.cluster is not None)
@@ -722,7 +722,7 @@ class _Outcome:
 def _name_better(
     bounds: Bounds, influence: Influence, closed: tuple[Gate, ...], cluster: str | None
 ) -> _Outcome:
-    """Name the better pack, unless a gate is closed or one group decides."""
+    """Name the better pack, unless a gate is closed or a single group is decisive."""
     above, duel = bool(bounds.low[-1] > 0), influence.duel
     if closed or not (above or bounds.high[-1] < 0):
         return _Outcome(None, closed)
@@ -739,7 +739,7 @@ def _name_better(
 def _weigh_items(
     duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats
 ) -> _Evidence:
-    """Return the evidence of a duel in which single items were drawn."""
+    """Return the evidence of a duel whose random draws choose between single items."""
     log = duel.log
     evidence = gather_evidence(log, settings, features, answered=rate[log.recall])
     compared = compare(evidence, duel.own, duel.base)
@@ -758,7 +758,7 @@ def _weigh_items(
 def _weigh_recalls(
     duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats
 ) -> _Evidence:
-    """Return the evidence of a duel in which each recall showed one pack's results.
+    """Return the evidence of a duel in which each recall showed the results of one pack.
 
     Positions and other items do not matter, because rewards are not summed over the items of a
     pack.
@@ -815,7 +815,7 @@ class _Pace:
     reach
         How far the observation of each block may fall below the mean observation, f64[blocks].
     wide
-        The numbers of the blocks whose reach is more than twice that of the median block.
+        The numbers of the blocks whose reach is more than twice the reach of the median block.
     without
         The number of recalls needed if the wide blocks are left out.
     """
@@ -827,7 +827,7 @@ class _Pace:
 
     @classmethod
     def of(cls, process: Process, course: Course, level: float) -> _Pace:
-        """Forecast the recalls needed, from the observations of the blocks so far."""
+        """Forecast the number of recalls needed, based on the observations so far."""
         block = process.block
         lower, upper, floor, ceiling = (
             np.bincount(block, weights=values).astype(np.float64)
@@ -854,7 +854,7 @@ class _Pace:
 
 
 def _advise(pace: _Pace, evidence: _Evidence, duel: Duel, course: Course) -> str:
-    """Return advice on how to reach a verdict sooner; "" if there is none."""
+    """Return advice on reaching a verdict sooner, or "" without advice."""
     if duel.same.all():
         return f"No recall can distinguish them: end the challenge, or change {duel.challenger}."
     needed, without, unsupported = pace.needed, pace.without, evidence.unsupported

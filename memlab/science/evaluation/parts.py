@@ -1,4 +1,4 @@
-"""Re-export internals of the evaluation for experiments, tests and reference implementations.
+"""Re-export internals of the evaluation for ``memlab.evolve``, experiments, tests and reference implementations.
 
 The public interface is ``memlab.science.evaluation``.
 """
@@ -10,26 +10,46 @@ from memlab.science.evaluation._intervals import (
     FEW,
     Adjustment,
     Estimate,
+    Flags,
+    Floats,
+    Ints,
     Sample,
+    Statistic,
     adjust_all,
     benjamini_hochberg,
     bonferroni,
     cluster_interval,
     cluster_sums,
     degrees_of_freedom,
+    mean,
 )
-from memlab.science.evaluation._labels import split_metric
-from memlab.science.evaluation._log import closed, horizon_micros, read_answers, read_log
+from memlab.science.evaluation._labels import Gold, frame_of_labels, read_gold, split_metric
+from memlab.science.evaluation._log import (
+    RESERVED,
+    Horizon,
+    Log,
+    Missing,
+    closed,
+    horizon_micros,
+    read_answers,
+    read_log,
+)
 from memlab.science.evaluation._measure import (
     ARM,
     COLUMNS,
     Compared,
     Credited,
+    Evidence,
+    Tests,
     TopK,
+    compare,
     difference_statistic,
+    gather_evidence,
+    measure,
     predicted_rewards,
     recalls_for,
     recalls_needed,
+    select_features,
     value_statistic,
 )
 from memlab.science.evaluation._periods import (
@@ -45,17 +65,21 @@ from memlab.science.evaluation._position import (
     pair_probes,
     random_position_p,
 )
+from memlab.science.evaluation._prepared import Prepared, prepare
 from memlab.science.evaluation._sequence import (
     RATES,
     WEIGHTS,
     Process,
+    excluded_mean,
     level_of,
     log_mixture,
+    observation_penalties,
     rate_penalty,
     recalls_of_sequence,
     recalls_to_end,
     sequence,
 )
+from memlab.science.evaluation._targets import Ranker, rank_top_k
 from memlab.science.evaluation._tests import (
     GATE_TITLES,
     Balance,
@@ -72,6 +96,7 @@ from memlab.science.evaluation._tests import (
     score_strata,
     untested_sentence,
 )
+from memlab.science.evaluation._tune import search_point
 
 __all__ = [
     "ARM",
@@ -79,6 +104,7 @@ __all__ = [
     "FEW",
     "GATE_TITLES",
     "RATES",
+    "RESERVED",
     "WEIGHTS",
     "Adjustment",
     "Balance",
@@ -87,10 +113,22 @@ __all__ = [
     "Course",
     "Credited",
     "Estimate",
+    "Evidence",
     "Facts",
+    "Flags",
+    "Floats",
     "Gate",
+    "Gold",
+    "Horizon",
+    "Ints",
+    "Log",
+    "Missing",
+    "Prepared",
     "Process",
+    "Ranker",
     "Sample",
+    "Statistic",
+    "Tests",
     "TopK",
     "adjust_all",
     "benjamini_hochberg",
@@ -98,16 +136,20 @@ __all__ = [
     "closed",
     "cluster_interval",
     "cluster_sums",
+    "compare",
     "degrees_of_freedom",
     "difference_bounds",
     "difference_statistic",
     "effective_count",
     "estimate_examination",
+    "excluded_mean",
     "falling_p",
     "falls_at",
     "find_repeated",
     "format_count",
+    "frame_of_labels",
     "gates",
+    "gather_evidence",
     "horizon_micros",
     "independence_p",
     "level_of",
@@ -115,13 +157,19 @@ __all__ = [
     "log_mixture",
     "lot_position_p",
     "lower_bound",
+    "mean",
+    "measure",
+    "observation_penalties",
     "pair_numbers",
     "pair_probes",
     "position_p",
     "predicted_rewards",
+    "prepare",
     "random_position_p",
+    "rank_top_k",
     "rate_penalty",
     "read_answers",
+    "read_gold",
     "read_log",
     "recalls_for",
     "recalls_needed",
@@ -130,6 +178,8 @@ __all__ = [
     "recalls_to_open",
     "redundancy_p",
     "score_strata",
+    "search_point",
+    "select_features",
     "sequence",
     "split_metric",
     "untested_sentence",

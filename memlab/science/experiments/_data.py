@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -52,26 +52,21 @@ def name_data(data: object) -> dict[str, Any]:
     Raises InputError for other data without a name, and for two paths with one stem.
     """
     # Only a path says its name; a list may also be the conversations of one data set.
-    if isinstance(data, Mapping):
-        by_name = {str(name): value for name, value in data.items()}
-    else:
-        several = [data] if isinstance(data, str | Path | Lab) else data
-        paths = list(several) if isinstance(several, Sequence) else []
-        if not paths or not all(isinstance(path, str | Path) for path in paths):
-            raise InputError(
-                'data are paths, or a mapping of names to data, such as {"locomo": "locomo10.json"}; not '
-                f"{describe_value(data)}."
-            )
-        by_name = {Path(path).stem: path for path in paths}
-        if len(by_name) < len(paths):
+    several = [data] if isinstance(data, str | Path) else data
+    if isinstance(several, list | tuple) and all(isinstance(path, str | Path) for path in several):
+        data = {Path(path).stem: path for path in several}
+        if len(data) < len(several):
             raise InputError(
                 "Two paths of data have the same name. Pass a mapping of names to paths."
             )
-    if not by_name:
-        raise InputError("An experiment needs data: pass at least one path.")
+    if not isinstance(data, Mapping) or not data:
+        raise InputError(
+            'An experiment needs data: paths, or a mapping of names to data, such as {"locomo": "locomo10.json"}; not '
+            f"{describe_value(data)}."
+        )
     return {
-        name: Path(value).expanduser() if isinstance(value, str) else value
-        for name, value in by_name.items()
+        str(name): Path(value).expanduser() if isinstance(value, str) else value
+        for name, value in data.items()
     }
 
 

@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,8 +67,12 @@ _NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*")
 _RANKS = 20
 """The minimum number of results of a recall, as for ``memlab.bench_conversations``."""
 
-_KEYS = ("name", "folder", "policies", "data", "metrics", "seeds")
-"""The keys of an experiment's file."""
+_HY_FILE = re.compile(r"\s*[^(;\n]+\.hy\s*")  # A text begins with a bracket or a comment.
+_DECLARED = "experiment.json"
+"""The file with the hashes of what was declared."""
+
+_KEYS = ("policies", "data", "name", "folder", "metrics", "seeds")
+"""The keys of an experiment's file; it needs the first two."""
 
 _RESULTS = {
     **dict.fromkeys(("data", "policy", "hash"), pl.String),
@@ -112,17 +117,6 @@ class Comparison(Report):
     frame: pl.DataFrame = field(repr=False)
     level: float = 0.95
     adjust: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as JSON values.
-
-        Returns
-        -------
-        dict
-            The keys are the names of the attributes.
-        """
-        names = {"a": self.a, "b": self.b, "level": self.level, "adjust": self.adjust}
-        return names | {"frame": self.frame.to_dicts()}
 
     def _display(self) -> object:
         adjusted = f", adjusted for all rows ({self.adjust})" if self.adjust else ""
@@ -265,29 +259,26 @@ class Experiment(Report):
             declared = tomllib.loads(read_source_file(path))
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"{path} is not TOML: {error}.") from None
-        for key in declared:
-            if key not in _KEYS:
-                raise InputError(f'{path} has an unknown key "{key}". {did_you_mean(key, _KEYS)}')
-        for key in ("policies", "data"):
-            if key not in declared:
-                raise InputError(f"{path} has no {key}. Add a list, or a table of names.")
-
-        def resolve_path(value: Any) -> Any:
-            """Return a path that is relative to the file."""
-            return path.parent / Path(value).expanduser() if isinstance(value, str) else value
-
-        def resolve_policy(value: Any) -> Any:
-            """Return the path of a file of Hy; return a name or a text unchanged."""
-            is_path = isinstance(value, str) and re.fullmatch(r"[^(;\n]+\.hy", value.strip())
-            return str(resolve_path(value)) if is_path else value
-
-        placed = declared | {
-            "policies": _map_values(resolve_policy, declared["policies"]),
-            "data": _map_values(resolve_path, declared["data"]),
-            "folder": resolve_path(declared.get("folder", "runs")),
-            "name": declared.get("name", path.stem),
+        if unknown := [key for key in declared if key not in _KEYS]:
+            raise InputError(
+                f'{path} has an unknown key "{unknown[0]}". {did_you_mean(unknown[0], _KEYS)}'
+            )
+        if missing := [key for key in _KEYS[:2] if key not in declared]:
+            raise InputError(f"{path} has no {missing[0]}. Add a list, or a table of names.")
+        policies = {
+            name or str(number): str(path.parent / spec)
+            if isinstance(spec, str) and _HY_FILE.fullmatch(spec)
+            else spec
+            for number, (name, spec) in enumerate(list_policies(declared["policies"]))
         }
-        return cls(**placed)
+        named = isinstance(declared["policies"], Mapping)
+        data = {
+            name: path.parent / value if isinstance(value, Path) else value
+            for name, value in name_data(declared["data"]).items()
+        }
+        folder = path.parent / Path(declared.pop("folder", "runs")).expanduser()
+        placed = {"policies": policies if named else [*policies.values()], "data": data}
+        return cls(**{"name": path.stem, **declared, **placed, "folder": folder})
 
     # -- running ------------------------------------------------------------------------------------------------------
 
@@ -329,48 +320,32 @@ class Experiment(Report):
         """
         self._digests = self._check_data()
         self._write_declared()
-        waiting = [key for key in self._keys() if find_cell(self.folder, self._hash(*key)) is None]
-        plans: dict[str, Any] = {}
+        plans: dict[str, PackTask] = {}
         tasks: list[tuple[Inputs, Any]] = []
-        for policy, data, seed in waiting:
-            pack, value = self.packs[policy], self.data[data]
-            about = {
-                "pack": describe_pack(pack) | {"name": policy},
-                "data": {"name": data, "sha256": self._digests[data]},
-            }
-            inputs = Inputs(self._inputs(policy, data, seed), about)
-            if self._measure is not None:
-                tasks.append((inputs, (pack, value, seed)))
+        for (policy, data, seed), inputs in self._inputs():
+            if find_cell(self.folder, hash_inputs(inputs.values)) is not None:
                 continue
-            if data not in plans:
+            pack, value = self.packs[policy], self.data[data]
+            if self._measure is None and data not in plans:
                 plans[data] = plan_data(data, value, self._embedder, pack)
-            tasks.append((inputs, plans[data]._replace(pack=pack)))
+            task = plans[data]._replace(pack=pack) if plans else (pack, value, seed)
+            tasks.append((inputs, task))
+        work = partial(_measure_cell, self._measure, self.metrics, self._shared.get("limit", 0))
         # A cell is one unit: the number of recalls is not known before all data are read.
         with bar(progress, len(tasks), unit="cell", desc=self.name) as step:
-            run_cells(self.folder, self._work(), tasks, executor, step)
+            run_cells(self.folder, work, tasks, executor, step)
         return self
 
-    def _work(self) -> Callable[[Any, Step], Outcome]:
-        """Return the function that measures a cell."""
-        if self._measure is not None:
-            return partial(_measure_own, self._measure, self.metrics)
-        return partial(_measure_retrieval, self._shared["limit"], self.metrics)
-
-    def _keys(self) -> Iterator[tuple[str, str, int]]:
-        """Yield the policy, data and seed of each cell."""
-        for data in self.data:
-            for policy in self.packs:
-                for seed in self.seeds:
-                    yield policy, data, seed
-
-    def _inputs(self, policy: str, data: str, seed: int) -> dict[str, Any]:
-        """Return the JSON values that decide the result of a cell."""
-        inputs = {"pack": self.packs[policy].hash, "data": self._digests[data], "seed": seed}
-        return self._shared | inputs
-
-    def _hash(self, policy: str, data: str, seed: int) -> str:
-        """Return the hash of a cell."""
-        return hash_inputs(self._inputs(policy, data, seed))
+    def _inputs(self) -> Iterator[tuple[tuple[str, str, int], Inputs]]:
+        """Yield the policy, data and seed of each cell, and what goes into it."""
+        for data, policy, seed in product(self.data, self.packs, self.seeds):
+            pack, digest = self.packs[policy], self._digests.get(data, "")
+            about = {
+                "pack": describe_pack(pack) | {"name": policy},
+                "data": {"name": data, "sha256": digest},
+            }
+            values = {**self._shared, "pack": pack.hash, "data": digest, "seed": seed}
+            yield (policy, data, seed), Inputs(values, about)
 
     def _check_data(self) -> dict[str, str]:
         """Return the digest of each data set; DatasetError if one differs from that of an earlier run."""
@@ -386,21 +361,15 @@ class Experiment(Report):
                 )
         return recorded | digests
 
-    @property
-    def _file(self) -> Path:
-        """The file of what was declared."""
-        return self.folder / "experiment.json"
-
     def _read_declared(self) -> dict[str, str]:
         """Return the digests of the data of earlier runs, by name."""
-        if not self._file.exists():
-            return {}
+        path = self.folder / _DECLARED
         try:
-            digests = json.loads(read_source_file(self._file))["data"]
-            return {str(name): str(digest) for name, digest in digests.items()}
+            digests = json.loads(read_source_file(path))["data"] if path.exists() else {}
+            return {name: str(digest) for name, digest in digests.items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DatasetError(
-                f"{self._file} was changed after it was written: {error!r:.80}. Delete this file, and run again."
+                f"{path} was changed after it was written: {error!r:.80}. Delete this file, and run again."
             ) from error
 
     def _write_declared(self) -> None:
@@ -415,7 +384,7 @@ class Experiment(Report):
         text = json.dumps(declared, indent=1, ensure_ascii=False) + "\n"
         with writing(f"The experiment {self.folder}"):
             self.folder.mkdir(parents=True, exist_ok=True)
-            with replacing(self._file) as file:
+            with replacing(self.folder / _DECLARED) as file:
                 file.write(text.encode())
 
     # -- results ------------------------------------------------------------------------------------------------------
@@ -423,11 +392,10 @@ class Experiment(Report):
     def _cells(self) -> Iterator[tuple[tuple[str, str, int], Cell]]:
         """Yield the cells that have a result."""
         self._digests = self._digests or self._read_declared()
-        for key in self._keys():
-            if key[1] in self._digests:
-                cell = find_cell(self.folder, self._hash(*key))
-                if cell is not None:
-                    yield key, cell
+        for key, inputs in self._inputs():
+            cell = find_cell(self.folder, hash_inputs(inputs.values))
+            if cell is not None:
+                yield key, cell
 
     @property
     def rows(self) -> pl.DataFrame:
@@ -526,43 +494,41 @@ class Experiment(Report):
         for name in (a, b):
             if name not in self.packs:
                 raise UnknownName("policy", name, self.packs)
-        rows = self.rows.filter(pl.col("policy").is_in([a, b]))
-        cells = rows.select("data", "policy", "seed").n_unique()
-        if cells < len({a, b}) * len(self.data) * len(self.seeds):
+        rows, keys = self.rows, ["data", "cluster", "question"]
+        sides = [rows.filter(policy=name) for name in (a, b)]
+        if any(
+            side.select("data", "seed").n_unique() < len(self.data) * len(self.seeds)
+            for side in sides
+        ):
             raise InputError(
                 f"Some cells of {a} or {b} have no result. Call run() first, or memlab experiment run."
             )
-        keys = ["data", "cluster", "question"]
+        # Seeds of one question depend on each other, so their mean counts once.
         left, right = (
-            rows.filter(policy=name).group_by(keys, maintain_order=True).agg(pl.mean(*self.metrics))
-            for name in (a, b)
+            side.group_by(keys, maintain_order=True).agg(pl.mean(*self.metrics)) for side in sides
         )
         pairs = left.join(right, on=keys, suffix="/b", maintain_order="left")
-        groups: list[tuple[str | None, pl.DataFrame]] = [
-            (name, pairs.filter(data=name)) for name in self.data
-        ]
-        if len(groups) > 1:
-            groups.append((None, pairs))
         table: list[dict[str, Any]] = []
         estimates: list[Estimate | None] = []
-        for metric in self.metrics:
-            for label, group in groups:
-                paired = group.drop_nulls([metric, f"{metric}/b"])
-                # Clusters of two data sets may have the same name.
-                clusters = [*map(str, zip(paired["data"], paired["cluster"], strict=True))]
-                differences = paired[metric] - paired[f"{metric}/b"]
-                estimates.append(cluster_interval(differences.to_numpy(), clusters))
-                table.append(
-                    {
-                        "metric": metric,
-                        "data": label,
-                        "a": paired[metric].mean(),
-                        "b": paired[f"{metric}/b"].mean(),
-                        "difference": differences.mean(),
-                        "questions": paired.height,
-                        "clusters": len(set(clusters)),
-                    }
-                )
+        sets = [*self.data, None] if len(self.data) > 1 else [*self.data]
+        for metric, data in product(self.metrics, sets):
+            group = pairs if data is None else pairs.filter(data=data)
+            paired = group.drop_nulls([metric, f"{metric}/b"])
+            difference = paired[metric] - paired[f"{metric}/b"]
+            # Clusters of two data sets may have the same name.
+            clusters = paired["data"] + "\n" + paired["cluster"]
+            estimates.append(cluster_interval(difference.to_numpy(), clusters.to_list()))
+            table.append(
+                {
+                    "metric": metric,
+                    "data": data,
+                    "a": paired[metric].mean(),
+                    "b": paired[f"{metric}/b"].mean(),
+                    "difference": difference.mean(),
+                    "questions": paired.height,
+                    "clusters": clusters.n_unique(),
+                }
+            )
         family = [estimate for estimate in estimates if estimate is not None]
         ends = iter(
             adjust_all(family, level, adjust)
@@ -612,11 +578,10 @@ class Experiment(Report):
             # Data sets of one policy lie above each other, within half of a line.
             shift = 0.5 * ((len(self.data) - 1) / 2 - number) / len(self.data)
             heights = [names.index(name) + shift for name in rows["policy"]]
-            colour = CYCLE[number % len(CYCLE)]
-            axes.plot(rows["value"], heights, "os^vDPX"[number % 7], color=colour, label=data)
-            for height, low, high in zip(heights, rows["low"], rows["high"], strict=True):
-                if low is not None:
-                    axes.plot([low, high], [height, height], color=colour, linewidth=1.4)
+            colour, value = CYCLE[number % len(CYCLE)], rows["value"]
+            axes.plot(value, heights, "os^vDPX"[number % 7], color=colour, label=data)
+            low, high = rows["low"].fill_null(value), rows["high"].fill_null(value)
+            axes.hlines(heights, low, high, color=colour, linewidth=1.4)
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(-0.6, len(names) - 0.4)
         axes.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)
@@ -664,10 +629,9 @@ class Experiment(Report):
         if ending != ".html":
             raise InputError(f'A report is an .html, .tex or .csv file, not "{Path(path).name}".')
         first, *others = self.packs
-        complete = results["seed"].null_count() or len(self.seeds) == 1
-        tables = [self._table()]
-        if complete and not self.missing:
-            tables += [self.compare(name, first)._table(f"{name} minus {first}") for name in others]
+        comparisons = [] if self.missing else [self.compare(name, first) for name in others]
+        tables = [self._table(), *(each._table(f"{each.a} minus {first}") for each in comparisons)]
+        size = {"width": 7.6, "height": 1.2 + 0.4 * len(self.packs)}
         html = render_page(
             RESULTS_PAGE,
             {},
@@ -675,14 +639,7 @@ class Experiment(Report):
             title=self.name,
             caption=self._caption(),
             figures=[
-                Markup(
-                    draw_svg(
-                        partial(self._draw, metric),
-                        name=f"metric{number}",
-                        width=7.6,
-                        height=1.2 + 0.4 * len(self.packs),
-                    )
-                )
+                Markup(draw_svg(partial(self._draw, metric), name=f"metric{number}", **size))
                 for number, metric in enumerate(self.metrics)
             ],
             tables=[*tables[:-1], tables[-1]._replace(notes=[self._provenance()])],
@@ -692,25 +649,7 @@ class Experiment(Report):
     @property
     def missing(self) -> int:
         """The number of cells without a result."""
-        return sum(1 for _ in self._keys()) - sum(1 for _ in self._cells())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the experiment as JSON values.
-
-        Returns
-        -------
-        dict
-            The name, the number of missing cells, the hashes of packs and data, and the rows of
-            ``results``.
-        """
-        results = self.results.to_dicts()
-        return {
-            "name": self.name,
-            "missing": self.missing,
-            "policies": {name: pack.hash for name, pack in self.packs.items()},
-            "data": {name: self._digests.get(name) for name in self.data},
-            "results": results,
-        }
+        return sum(1 for _ in self._inputs()) - sum(1 for _ in self._cells())
 
     def _overall(self) -> pl.DataFrame:
         """Return the results over all seeds."""
@@ -785,13 +724,6 @@ def _load_packs(policies: object) -> dict[str, Pack]:
     return packs
 
 
-def _map_values(change: Callable[[Any], Any], values: Any) -> Any:
-    """Change one value, each value of a list, or each value of a table."""
-    if isinstance(values, Mapping):
-        return {name: change(value) for name, value in values.items()}
-    return [change(value) for value in values] if isinstance(values, list) else change(values)
-
-
 def _identify(measure: Any) -> dict[str, Any]:
     """Return the name, the source and the options of a function, which decide what it measures."""
     function, options = measure, {}
@@ -811,40 +743,31 @@ def _identify(measure: Any) -> dict[str, Any]:
         ) from None
 
 
-def _measure_retrieval(limit: int, metrics: Sequence[str], task: PackTask, step: Step) -> Outcome:
-    """Rank the labelled questions of data under a pack."""
-    outcome = rank_questions(limit, metrics, task, lambda _: None, timed=False)
-    step(1)
-    return outcome
-
-
-def _measure_own(
-    measure: Measure, metrics: Sequence[str], task: tuple[Pack, Any, int], step: Step
+def _measure_cell(
+    measure: Measure | None, metrics: Sequence[str], limit: int, task: Any, step: Step
 ) -> Outcome:
-    """Call the function of a user, and check the frame that it returns."""
-    pack, data, seed = task
-    value = measure(pack, data, seed)
-    frame = pl.DataFrame([value]) if isinstance(value, Mapping) else value
-    if not isinstance(frame, pl.DataFrame) or not frame.height:
-        raise InputError(
-            f"measure returned {describe_value(value)}. Return a frame with a row for each unit, or one row as a mapping."
-        )
-    if missing := [name for name in metrics if name not in frame.columns]:
-        raise InputError(
-            f"measure returned no column {missing[0]}. Return it, or leave it out of metrics."
-        )
+    """Rank the labelled questions of data under a pack, or call the function of a user."""
+    if measure is None:
+        outcome = rank_questions(limit, metrics, task, lambda _: None, timed=False)
+        step(1)
+        return outcome
+    value = measure(*task)
+    defaults = {"cluster": pl.lit(f"seed {task[2]}"), "question": pl.int_range(pl.len())}
     try:
+        frame = pl.DataFrame([value]) if isinstance(value, Mapping) else value.clone()
         rows = frame.select(
-            (pl.col(name) if name in frame.columns else other).cast(pl.String).alias(name)
-            for name, other in (
-                ("cluster", pl.lit(f"seed {seed}")),
-                ("question", pl.int_range(pl.len())),
-            )
-        ).with_columns(frame.select(pl.col(*metrics).cast(pl.Float64)))
-    except pl.exceptions.PolarsError as error:
-        raise InputError(f"A metric of measure is not a number: {error}.") from None
-    rows = rows.with_columns(pl.col(*metrics).fill_nan(None))
-    if rows.select(pl.any_horizontal(pl.col(*metrics).is_infinite().any())).item():
-        raise InputError("A metric of measure is infinite. Return null where there is no value.")
+            *(
+                pl.coalesce(pl.col(f"^{name}$"), default).cast(pl.String).alias(name)
+                for name, default in defaults.items()
+            ),
+            pl.col(*metrics).cast(pl.Float64).fill_nan(None),
+        )
+        figures = summarise_rows(rows, metrics)
+        json.dumps(figures, allow_nan=False)
+    except (pl.exceptions.PolarsError, AttributeError, TypeError, ValueError) as error:
+        raise InputError(
+            f"measure returned {describe_value(value)} without finite metrics {', '.join(metrics)}: {error}. Return a "
+            "frame with a row for each unit, or one row as a mapping."
+        ) from error
     step(1)
-    return Outcome(summarise_rows(rows, metrics), rows)
+    return Outcome(figures, rows)

@@ -211,7 +211,7 @@ def compare(
 def _follow_copy(
     junk_below: float, at: list[Micros], task: tuple[Callable[[], Lab], Pack], _: Step
 ) -> list[tuple[object, ...]]:
-    """Return the rows of one lab in a worker, which opens a copy of the lab."""
+    """Return the rows of one lab, computed in a worker on a copy of the lab."""
     open_copy, pack = task
     with open_copy() as lab:
         return list(_Course(lab, pack, junk_below).rows(at))
@@ -238,7 +238,7 @@ class _Course:
             yield self._row(instant)
 
     def _apply_event(self, event: Event) -> None:
-        """Count the memories that an event shows or judges, and apply the event."""
+        """Count the memories that an event returns or judges, and apply the event to the state."""
         state = self._state
         if event.kind == "recall":
             rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
@@ -252,7 +252,7 @@ class _Course:
         state.fold([event], self._journal)
 
     def _row(self, instant: Micros) -> tuple[object, ...]:
-        """Return a lab's measures at an instant as a row, and reset the recall counters."""
+        """Return the measures of a lab at an instant, and reset the counts of recalls."""
         state = self._state
         live = _find_live(state)
         retention = self._retention(live, instant)
@@ -314,7 +314,7 @@ def _find_stale(state: State, rows: Rows, now: Micros, declared: str) -> NDArray
 
 
 def _name_labs(names: list[str]) -> tuple[str, ...]:
-    """Return a distinct name for each lab; labs of the same pack are numbered."""
+    """Return a distinct name for each lab, with numbers for labs of the same pack."""
     return tuple(
         name if names.count(name) == 1 else f"{name} ({names[:index].count(name) + 1})"
         for index, name in enumerate(names)

@@ -139,14 +139,14 @@ def replay(
     progress: bool = True,
     executor: Workers = None,
 ) -> Any:
-    """Apply the inputs of a lab to a new lab under another pack and a simulated clock.
+    """Apply a lab's inputs to a new lab with another pack and a simulated clock.
 
     Parameters
     ----------
     lab
         The lab whose history is replayed.
     pack
-        A pack in any form, or a policy that replaces that of its slot in the lab's pack. A list or a
+        A pack in any form, or a policy that replaces the policy of its slot in the lab's pack. A list or a
         mapping of packs gives a new lab for each.
     path
         A folder for the new lab, or for a folder of each pack's name; in memory by default.
@@ -156,7 +156,7 @@ def replay(
     upto
         The number of the last event to replay; all events by default.
     seed
-        The seed of exploration; by default that of the old lab.
+        The seed of exploration. Default: the seed of the old lab.
     progress
         Whether to show a progress bar.
     executor
@@ -261,7 +261,7 @@ def _play(
     settings: _Settings,
     step: Step,
 ) -> tuple[Replay, Micros]:
-    """Replay a lab under a pack, and return the replay with its open lab and its last time."""
+    """Replay a lab under a pack; return the replay with its open lab, and the last time."""
     every_days, last, seed = settings
     journal = lab.io.store.journal
     began = next(iter(journal.events(upto=last)), None)
@@ -283,7 +283,7 @@ def _play(
 def _play_copy(
     folder: Path, embedder: EmbedderSpec, settings: _Settings, pack: Pack, step: Step
 ) -> tuple[Path, Micros, dict[str, Any]]:
-    """Replay the copy of a lab in a worker.
+    """Replay a lab in a worker, from a copy of the lab.
 
     Returns the folder of the new lab, its last time, and the fields of the replay without the lab.
     """
@@ -298,7 +298,7 @@ def _play_copy(
 
 
 def _grant_consent(lab: Lab, fresh: Lab) -> None:
-    """Grant consent for all projects of the old lab, if the new lab's pack needs it."""
+    """Grant consent for the old lab's projects, if the new lab's pack requires consent."""
     if fresh.policies.pack.settings["consent"] == "needed":
         for project in (None, *lab.memories["project"].drop_nulls().unique(maintain_order=True)):
             fresh.agents.switch_on(project, reason="a replay of what was remembered", by="replay")
@@ -331,7 +331,7 @@ class _Player:
         }
 
     def play(self, event: Event) -> None:
-        """Run the upkeep that is due before an event, then repeat the event's input."""
+        """Run the upkeep that is due before an event, then replay the event."""
         self._pass_time(event.at)
         if EVENTS[event.kind].replay == "left-out":
             self._left_out[event.kind, "depends on the state of the old lab"] += 1
@@ -362,7 +362,7 @@ class _Player:
     # -- handlers of inputs: each returns the reason why the input was left out, or None --------------------------
 
     def _remember(self, event: Event) -> str | None:
-        """Remember the memories of an event, or repeat the edit that it records."""
+        """Replay an event that stored memories, or the edit that it records."""
         body, count = event.body, event.body.get("count", 0)
         if not count:
             return "nothing was remembered"
@@ -408,7 +408,7 @@ class _Player:
         return None
 
     def _edit(self, id: int, before: int, text: str, fields: dict[str, Any]) -> str | None:
-        """Repeat the edit of a memory; return the reason if it was left out."""
+        """Replay an edit of a memory; return the reason if the edit is omitted."""
         self._ids[id] = None
         memory = self._ids.get(before)
         if memory is None or not text:
@@ -421,7 +421,7 @@ class _Player:
         return None
 
     def _recall(self, event: Event) -> str | None:
-        """Repeat a recall or a request for context; return the reason if it was left out."""
+        """Replay a recall or a request for context; return the reason if it is omitted."""
         slate = self._slates.find(event.seq)
         if slate is None:
             return "no slate was logged"
@@ -453,7 +453,7 @@ class _Player:
         return None
 
     def _feedback(self, event: Event) -> str | None:
-        """Repeat feedback on a memory, if the new lab shows the memory too."""
+        """Replay feedback on a memory, if the new lab returned the memory too."""
         body = event.body
         memory = self._ids.get(body["memory"])
         if memory is None:
@@ -476,7 +476,7 @@ class _Player:
         return None
 
     def _verify(self, event: Event) -> str | None:
-        """Replay an agent's verdict on results, limited to those that the new lab shows."""
+        """Replay an agent's verdict on those results that the new lab returned."""
         hits = self._hits.get(event.body["decision"])
         if hits is None:
             return "the recall was left out"
@@ -491,12 +491,12 @@ class _Player:
         return None
 
     def _conversation(self, event: Event) -> str | None:
-        """Replay in the new lab an event that recorded a conversation."""
+        """Replay an event that recorded a conversation."""
         self._new.agents.conversation(event.body["relationship"]["agent"], at=event.at)
         return None
 
     def _link(self, event: Event) -> str | None:
-        """Repeat the edges that a person added, and the edge weights that a person set."""
+        """Replay the edges that a person added, and the edge weights that a person set."""
         edges, reason = event.body.get("edges"), self._set_weights(event.body.get("strengthen"))
         if edges is None:
             return reason
@@ -516,7 +516,7 @@ class _Player:
         return reason
 
     def _set_weights(self, strengthened: dict[str, Any] | None) -> str | None:
-        """Repeat the edge weights that a person set; return a reason if one was left out."""
+        """Replay the edge weights that a person set; return the reason if a weight is omitted."""
         if strengthened is None:
             return None
         edges, reason = self._old.io.store.state.edges, None
@@ -540,7 +540,7 @@ class _Player:
         return reason
 
     def _describe_tag(self, event: Event) -> str | None:
-        """Replay a tag's description in the new lab, unless no memory there has the tag."""
+        """Replay a tag's description, unless no memory of the new lab has the tag."""
         try:
             self._new.graph.describe_tag(event.body["tag"], event.body["description"])
         except UnknownName:
@@ -548,7 +548,7 @@ class _Player:
         return None
 
     def _set_fields(self, event: Event) -> str | None:
-        """Repeat the field changes that a person made to memories of the new lab."""
+        """Replay the field changes that a person made, on memories of the new lab."""
         parts = []
         for part in event.body.get("set", ()):
             ids = [self._ids.get(id) for id in part["ids"]]
@@ -574,7 +574,7 @@ class _Player:
         return None
 
     def _applies(self, id: int, columns: dict[str, Any]) -> bool:
-        """Return whether replaying a logged field change would still change the memory.
+        """Return whether a logged field change would still have an effect on the memory.
 
         A change of status does not, if the memory already has the status, or if both statuses are recallable or neither
         is.
@@ -606,7 +606,7 @@ class _Player:
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def pairs(self) -> pl.DataFrame:
-        """Return a table of the old and new id of each memory."""
+        """Return a table with the old id and the new id of each memory."""
         pairs = list(self._ids.items())
         return pl.DataFrame(
             pairs, schema={"memory_id": pl.Int64, "replayed_id": pl.Int64}, orient="row"
@@ -631,5 +631,5 @@ class _Slates:
 
 
 def expand_column(values: Any, count: int) -> list[Any]:
-    """Return a list of ``count`` values: a scalar is repeated, a list is unchanged."""
+    """Repeat a scalar ``count`` times in a list, or return a list unchanged."""
     return values if isinstance(values, list) else [values] * count

@@ -165,7 +165,7 @@ class User:
 
     @checked
     def reward(self, utility: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the expected reward of memories that get feedback.
+        """Return the expected reward of memories, given their utility.
 
         Parameters
         ----------
@@ -242,10 +242,10 @@ class Script(Protocol):
 
     @property
     def packs(self) -> Sequence[tuple[int, str]]:
-        """The packs that log, each with the day from which it is live."""
+        """The logging packs, each with the day from which the pack is active."""
 
     def events(self) -> tuple[Event, ...]:
-        """Return the events in order of time.
+        """Return the events in temporal order.
 
         Returns
         -------
@@ -255,7 +255,7 @@ class Script(Protocol):
 
 
 def generator(seed: int, concern: str) -> np.random.Generator:
-    """Return a random generator that is independent for each seed and purpose."""
+    """Return a random generator for a seed and a purpose, independent of all others."""
     source = np.random.SeedSequence([seed, zlib.crc32(concern.encode())])
     return np.random.Generator(np.random.Philox(source))
 
@@ -308,7 +308,7 @@ class Transcript:
     packs: tuple[tuple[int, str], ...] = ((0, "memlab"),)
 
     def events(self) -> tuple[Event, ...]:
-        """Return the turns and questions in order of time.
+        """Return the turns and questions in temporal order.
 
         Returns
         -------

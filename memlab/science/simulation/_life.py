@@ -141,7 +141,7 @@ class Life:
 
     @checked
     def earned(self, *, of: Literal["reward", "utility"] = "reward") -> pl.DataFrame:
-        """Return the true value of the results shown, question by question.
+        """Return the true value of the results of each question.
 
         Probes do not count, because the pack did not choose them.
 
@@ -174,7 +174,7 @@ class Life:
         )
 
     def logged(self) -> pl.DataFrame:
-        """Return the mean observed reward of each pack while that pack was active.
+        """Return each pack's mean observed reward during its active time.
 
         Packs were live at different times and for different questions, so these figures are
         confounded: they do not show which pack is better.
@@ -224,14 +224,14 @@ class Life:
     # -- internals --------------------------------------------------------------------------------------------
 
     def _utility(self, decisions: NDArray[Any], memories: NDArray[Any]) -> Floats:
-        """Return the true usefulness of each memory for the question of its recall."""
+        """Return the true utility of each memory for the question of its recall."""
         numbers = np.array(list(self.questions), dtype=np.int64)
         return np.asarray(self._utilities[np.searchsorted(numbers, decisions), memories - 1])
 
     # Cached, because each policy re-scores the same candidates.
     @cached_property
     def _frame(self) -> pl.DataFrame:
-        """The logged candidates of a simulated run, with the result limit of each recall."""
+        """The logged candidates of a simulated run, with each recall's limit."""
         limits = self.slates.decisions.select("decision", "limit")
         return self.slates.candidates.join(limits, on="decision", how="inner").collect()
 
@@ -241,7 +241,7 @@ class Life:
         return tuple(load_pack(pack) for _, pack in self.world.packs)
 
     def _can_rescore(self, pack: Pack) -> bool:
-        """Return whether logged features suffice to score the log under another pack.
+        """Return whether logged features suffice to re-score the log under another pack.
 
         The log must have the features of the pack's recall-score, computed as the pack would
         compute them.
@@ -284,7 +284,7 @@ class Life:
         return best.filter(pl.int_range(pl.len()).over("decision") < pl.col("limit"))
 
     def _repeat_recalls(self, pack: Pack) -> pl.DataFrame:
-        """Repeat each recall under a pack, on the state before the recall.
+        """Repeat each recall under a pack, on the lab's state before the recall.
 
         Returns the memories that each recall shows.
         """
@@ -299,7 +299,7 @@ class Life:
 
 
 def _find_decider(pack: Pack, name: str) -> object:
-    """Return a pack's policy hash (for a slot name) or its value of a setting."""
+    """Return the hash of a pack's policy in a slot, or the pack's value of a setting."""
     return pack.policies[name].hash if name in pack.policies else pack.settings.get(name)
 
 
@@ -322,7 +322,7 @@ def live(
     every_days: Annotated[float, Within(0, 1_000_000)] = 0.0,
     progress: bool = False,
 ) -> Life:
-    """Simulate a world in a lab: messages, recalls and feedback at their times.
+    """Simulate a world in a lab, with messages, recalls and feedback at their times.
 
     Messages, questions and the user's reactions depend on the world alone. Feedback that is due
     after the last event is missing, so the latest recalls of the log lack some feedback. If the
@@ -333,7 +333,7 @@ def live(
     world
         A ``World``, a ``Transcript`` or another script.
     pack
-        The pack that logs all the time, in any form, or a policy that replaces that of its slot in
+        The pack that logs all the time, in any form, or a policy that replaces the policy of its slot in
         the default pack. By default the packs of the world log, each from its day.
     challengers
         The packs or policies that challenge the live pack from the first day on.
@@ -402,7 +402,7 @@ def _run_events(
     every: Micros,
     progress: bool,
 ) -> tuple[dict[int, QuestionEvent], Floats]:
-    """Process the events of a script in order of time.
+    """Process the events of a script in temporal order.
 
     Returns the question of each logged recall, and the utility of every memory for each of these
     questions.
@@ -474,7 +474,7 @@ class _Messages:
         self.messages: dict[int, list[int]] = {}
 
     def remember(self) -> None:
-        """Remember all waiting messages at once, and finish background linking."""
+        """Remember all pending messages together, and finish background linking."""
         if not self.waiting:
             return
         for memory in self._lab.remember(
@@ -514,7 +514,7 @@ class _PendingFeedback:
         heapq.heappush(self._heap, (at, self._count, hit, success))
 
     def give(self, until: Micros) -> None:
-        """Give all feedback that is due up to a time, in order of time."""
+        """Record all feedback that is due up to a time, in temporal order."""
         while self._heap and self._heap[0][0] <= until:
             at, _, hit, success = heapq.heappop(self._heap)
             self._clock.set(at)

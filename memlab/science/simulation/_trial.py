@@ -187,7 +187,7 @@ class Trial(Report):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The sample, the method, and packs whose value differs from the one-step value."""
+        """The sample, the method, and the packs whose values differ from one-step values."""
         unit = "expected reward" if self.of == "reward" else "utility"
         runs = "run" if len(self.seeds) == 1 else "runs"
         remarks = [
@@ -277,12 +277,12 @@ def trial(
     progress: bool = False,
     executor: Workers = None,
 ) -> Trial:
-    """Simulate the same run under each pack, and compare the rewards of their recalls.
+    """Run the same simulation under each pack, and compare rewards between packs.
 
     Parameters
     ----------
     packs
-        At least two packs, each in any form, or policies that replace those of their slot in the
+        At least two packs, each in any form, or policies that replace the policy of their slot in the
         default pack. The others are compared with the first.
     world
         A ``World`` or ``Transcript`` of ``memlab.simulation``, a list of its events, or labelled
@@ -411,7 +411,7 @@ def _simulate(
     task: tuple[Script, str, Pack],
     step: Step,
 ) -> tuple[Floats, tuple[object, ...]]:
-    """Simulate a script under a pack; return the value of each question, and a row of ``Trial.lives``."""
+    """Simulate a script under a pack; return values by question, and a row of ``Trial.lives``."""
     run, name, pack = task
     with live(run, pack=pack, embedder=embedder, every_days=every_days) as life:
         earned = dict(life.earned(of=of).select("number", "value").iter_rows())
@@ -429,7 +429,7 @@ def _simulate(
 
 
 def _name_packs(packs: Sequence[Pack]) -> dict[str, Pack]:
-    """Return packs by name; duplicate names get the beginning of the hash."""
+    """Return packs by name; append the start of the hash to duplicate names."""
     if len({pack.hash for pack in packs}) < max(2, len(packs)):
         raise InputError(
             "A trial compares at least two packs, and all of them must differ. Pass different packs."
@@ -456,7 +456,7 @@ def _list_seeds(script: Script, seeds: int | Sequence[int] | None) -> list[int]:
 
 
 def _set_seed(script: Script, seed: int) -> Script:
-    """Return the script with another seed; raise InputError if it cannot change."""
+    """Return the script with another seed; raise InputError if its seed is fixed."""
     if seed == script.seed:
         return script
     if not isinstance(script, World | Transcript):
@@ -478,7 +478,7 @@ def _limit_days(script: Script, days: int | None) -> Script:
 
 
 def _estimate_mean(values: Floats, clusters: Sequence[str | int]) -> tuple[Estimate | None, float]:
-    """Return the mean's interval over clusters (None for one cluster), and the mean."""
+    """Return the mean, after its interval over clusters (None for one cluster)."""
     interval = cluster_interval(values, clusters)
     return interval, float(values.mean()) if interval is None else interval.value
 
@@ -486,7 +486,7 @@ def _estimate_mean(values: Floats, clusters: Sequence[str | int]) -> tuple[Estim
 def _find_one_step(
     logged: Life | Evaluation | None, name: str, pack: Pack, of: Literal["reward", "utility"]
 ) -> float | None:
-    """Return a pack's true or estimated value on logged recalls, or None if not known."""
+    """Return a pack's true or estimated value on logged recalls, or None if unknown."""
     if isinstance(logged, Life):
         return logged.truth(pack, of=of, how="recall")
     if logged is None:
@@ -498,7 +498,7 @@ def _find_one_step(
 
 
 def _name_verdict(gap: float, p: float | None) -> str:
-    """Return the verdict on a difference with this p-value; None means no interval."""
+    """Return the verdict for the p-value of a difference, where None means untested."""
     if p is None:
         return "no interval"
     if p >= _LEVEL:
@@ -507,6 +507,6 @@ def _name_verdict(gap: float, p: float | None) -> str:
 
 
 def _interval_end(estimate: Estimate | None, name: Literal["low", "high"]) -> float | None:
-    """Return a bound of an interval, or None if there is none."""
+    """Return a bound of an interval, or None without an interval."""
     value = None if estimate is None else getattr(estimate, name)
     return None if value is None or np.isnan(value) else float(value)

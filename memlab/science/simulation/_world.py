@@ -61,7 +61,7 @@ _TABLES = tomllib.loads((Path(__file__).parent / "words.toml").read_text(encodin
 
 
 def _read_aspects(name: str) -> tuple[Aspect, ...]:
-    """Read simulated properties, with synonyms and values, from a vocabulary table."""
+    """Read simulated properties with their synonyms and values from a vocabulary table."""
     return tuple(
         Aspect(tuple(row["names"]), tuple(row["values"]), row["kind"]) for row in _TABLES[name]
     )
@@ -80,7 +80,7 @@ FORMS: dict[str, dict[str, list[str]]] = _TABLES["forms"]
 
 
 def take_names(pool: list[str], number: int, what: str) -> tuple[str, ...]:
-    """Return the first ``number`` names of a pool.
+    """Return the first ``number`` names of a list of names.
 
     If the pool has too few names, they are used again with a number.
 
@@ -238,7 +238,7 @@ class World:
             )
 
     def events(self) -> tuple[Event, ...]:
-        """Return the messages and questions in order of time.
+        """Return the messages and questions in temporal order.
 
         Ids of memories follow the order of the messages, from 1.
 
@@ -252,13 +252,13 @@ class World:
     # Cached, because composing the events of a quarter takes seconds.
     @cached_property
     def _events(self) -> tuple[Event, ...]:
-        """The messages and questions, in order of time."""
+        """The messages and questions in temporal order."""
         script = _Composer(self)
         return tuple(sorted([*script.messages, *script.questions()], key=lambda event: event.at))
 
     @checked
     def phase(self, day: int) -> Phase:
-        """Return the phase of a day.
+        """Return the phase to which a day belongs.
 
         Parameters
         ----------
@@ -334,7 +334,7 @@ class _Composer:
     # -- facts ------------------------------------------------------------------------------------------------
 
     def _draw_facts(self) -> list[_Fact]:
-        """Draw the facts, with the times from which each of their values is valid."""
+        """Draw the facts, their values, and the time at which each value becomes valid."""
         world, rng = self.world, generator(self.world.seed, "facts")
         facts: list[_Fact] = []
         for project in self.projects:
@@ -373,7 +373,7 @@ class _Composer:
     # -- messages ---------------------------------------------------------------------------------------------
 
     def _state_facts(self) -> None:
-        """Write messages that state each value of each fact, its reason and repetitions."""
+        """Write messages that state each value of each fact, with reasons and repetitions."""
         world, rng = self.world, generator(self.world.seed, "wording")
         forms = FORMS["project"]
         for fact in self.facts:
@@ -399,7 +399,7 @@ class _Composer:
                 self._repeat_statements(fact, version, rng)
 
     def _repeat_statements(self, fact: _Fact, version: _Version, rng: np.random.Generator) -> None:
-        """Write messages that state a value again while it is valid."""
+        """Write messages that repeat a value while it is valid."""
         first, last = ((at - self.start) // DAY for at in (version.at, version.until))
         rolls = rng.random(max(0, int(last - first)))
         for offset, roll in enumerate(rolls):
@@ -461,7 +461,7 @@ class _Composer:
         }
 
     def _write_noise(self) -> None:
-        """Write messages that answer no question, until the number per day is reached.
+        """Write messages that answer no question, until enough messages exist.
 
         They mention a property without its value, wonder about a property, or are asides.
         """
@@ -489,7 +489,7 @@ class _Composer:
             self.drafts.append(_Draft(moment, text, kind, fact.project, False, _USER, (), weight))
 
     def _make_message(self, index: int) -> MessageEvent:
-        """Return the draft with this index as an event with a ref."""
+        """Return the draft at this index as an event with a ref."""
         draft = self.drafts[index]
         return MessageEvent(
             at=draft.at,
@@ -504,13 +504,13 @@ class _Composer:
         )
 
     def _name_session(self, project: str, at: Micros) -> str:
-        """Return the name of a message's session: its project and the number of the day."""
+        """Return a session's name: the project and the number of the day."""
         return f"{project} {(at - self.start) // DAY + 1}"
 
     # -- questions --------------------------------------------------------------------------------------------
 
     def questions(self) -> list[QuestionEvent]:
-        """Draw the questions about stated facts, in order of time."""
+        """Draw the questions about stated facts, in temporal order."""
         world, rng = self.world, generator(self.world.seed, "questions")
         by_project: dict[str, list[_Fact]] = {name: [] for name in self.projects}
         tastes = [fact for fact in self.facts if fact.sort == "taste"]
@@ -553,13 +553,13 @@ class _Composer:
         return questions
 
     def _is_stated(self, version: _Version, at: Micros) -> bool:
-        """Return whether a value was first stated before a time."""
+        """Return whether a value was stated before a time."""
         return self.drafts[version.statements[0]].at < at
 
     def _write_question(
         self, fact: _Fact, about: str, project: str, at: Micros, rng: np.random.Generator
     ) -> tuple[str, Mapping[str, float]]:
-        """Return a question about a stated fact, and how useful each message is for it."""
+        """Return a question about a stated fact, with the utility of each message."""
         versions = [version for version in fact.versions if self._is_stated(version, at)]
         if (about == "before" and len(versions) < 2) or (
             about == "why" and not versions[-1].reasons
@@ -574,7 +574,7 @@ class _Composer:
         return form.format(**filling), self._grade_messages(versions, about, at)
 
     def _grade_messages(self, versions: list[_Version], about: str, at: Micros) -> dict[str, float]:
-        """Return the utility of messages for a question, by ref.
+        """Return the utility of each message for a question, by ref.
 
         The latest statement of the value in question has the utility 1, repetitions and reasons
         have less, and statements of outdated values have 0. For the previous value, statements of
@@ -583,7 +583,7 @@ class _Composer:
         grades: dict[str, float] = {}
 
         def grade(drafts: list[int], newest: float, others: float) -> None:
-            """Assign one utility to the latest earlier message, and another to older messages."""
+            """Set one utility for the latest earlier message, another for all older messages."""
             earlier = sorted(
                 (index for index in drafts if self.drafts[index].at < at),
                 key=lambda i: self.drafts[i].at,

@@ -140,7 +140,7 @@ class Agent(Displayed):
         return SessionName.of(self._identity.session or "", self._converse)
 
     def _converse(self, name: str | None, **options: Any) -> Session:
-        """Return a chat of this agent in a session; see ``SessionName``."""
+        """Open a chat of this agent in a session; see ``SessionName``."""
         identity = self._identity if name is None else replace(self._identity, session=name)
         agent = Agent(identity, self._verbs)
         return Session(agent, self._verbs, identity.session or "", **options)
@@ -156,7 +156,7 @@ class Agent(Displayed):
 
     @property
     def memories(self) -> pl.DataFrame:
-        """The rows of ``lab.memories`` that this agent created or is a source of."""
+        """The rows of ``lab.memories`` that this agent created or contributed to."""
         mine = (pl.col("creator") == self.name) | pl.col("agents").list.contains(self.name)
         if self.project is not None:
             mine &= pl.col("project").is_null() | (pl.col("project") == self.project)
@@ -179,7 +179,7 @@ class Agent(Displayed):
         linking: str | None = None,
         **fields: Any,
     ) -> Memory | Remembered:
-        """Remember a text, or several in one transaction, as this agent.
+        """Remember one or several texts in one transaction, as this agent.
 
         Facts are always compared with stored ones, so that a repeated fact is stored once.
 
@@ -220,7 +220,7 @@ class Agent(Displayed):
             return self._verbs.remembering.get_single(self._store([row], linking))
         if at is not None or fields:
             raise InputError(
-                "Several texts take no fields or at= as arguments: write them in dicts or columns."
+                "With several texts, fields and at= are not allowed as arguments. Write them in dicts or columns."
             )
         columns = rows_to_columns(text)
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -229,13 +229,13 @@ class Agent(Displayed):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Return the replacement of an attribute of an earlier version."""
+            """Return the attribute that has replaced a former attribute of this name."""
             if name not in _RENAMED:
                 raise AttributeError(f"Agent has no attribute {name!r}.", name=name, obj=self)
             return renamed(self, "agent", name, _RENAMED)
 
     def _store(self, rows: Sequence[Mapping[str, Any]], linking: str | None) -> Remembered:
-        """Store memories of this agent; facts are always compared with stored ones."""
+        """Store memories of this agent, and compare facts with stored facts."""
         self._identity.check_writes()
         with self._core.reading():
             pack = self._core.pack
@@ -259,7 +259,7 @@ class Agent(Displayed):
         log: bool = True,
         again: bool | None = None,
     ) -> Hits:
-        """Retrieve the highest-ranked memories among those that the agent sees.
+        """Retrieve the highest-ranked memories that this agent may see.
 
         Parameters
         ----------
@@ -483,7 +483,7 @@ class Agent(Displayed):
 
     @checked
     def forget(self, memory: Memories) -> Corrected:
-        """Take memories of this agent, with their corrections, out of every recall.
+        """Remove memories of this agent, with their corrections, from every recall.
 
         Parameters
         ----------
@@ -513,7 +513,7 @@ class Agent(Displayed):
 
     @checked
     def restore(self, memory: Memories) -> Corrected:
-        """Bring back memories of this agent that are out of use; see ``lab.restore``.
+        """Restore memories of this agent that are out of use; see ``lab.restore``.
 
         Parameters
         ----------
@@ -549,7 +549,7 @@ class Agent(Displayed):
         self._identity.check_changes(state, [row])
 
     def _check_changes(self, memories: Memories) -> list[int]:
-        """Return ids of memories if this agent may change all of them, or raise NotPermitted."""
+        """Return the memories' ids, or raise NotPermitted if this agent may not change them."""
         with self._core.reading() as state:
             rows = self._core.rows(memories)
             self._identity.check_changes(state, rows)
@@ -844,13 +844,13 @@ class LabAgents:
 
     @property
     def credits(self) -> LabCredits:
-        """Rewards of memories that are inferred from answers, with the confidence of each."""
+        """The accessor for rewards that are inferred from answers and transcripts."""
         credits: LabCredits = self._core.component("credits")
         return credits
 
     @property
     def modules(self) -> LabModules:
-        """The register of code modules: scan a code base, map and describe modules."""
+        """The accessor for code modules: scan a code base, map and describe modules."""
         modules: LabModules = self._core.component("modules")
         return modules
 
@@ -976,7 +976,7 @@ class LabAgents:
         relations: Mapping[tuple[int, int], str] | None = None,
         at: When | None = None,
     ) -> Verified:
-        """Apply a verifier's verdict to a logged recall, once.
+        """Apply a verifier's verdict to a logged recall, at most once per recall.
 
         The active pack's ``reinforce`` decides what "verified" and "rejected" change.
 
@@ -1100,7 +1100,7 @@ class LabAgents:
 
     @checked
     def admit(self, text: str, *, role: str = "user", project: str | None = None) -> Admission:
-        """Decide by the active pack's ``admit`` whether to remember an utterance.
+        """Decide by the active pack's policy ``admit`` whether to remember an utterance.
 
         Nothing is stored or logged; ``observe`` stores admitted utterances.
 

@@ -161,7 +161,7 @@ class Session:
 
     @checked
     def after(self, answer: str, *, arguments: str | None = None) -> Attributed | None:
-        """Store the exchange, and credit the memories that the answer used.
+        """Store the exchange, and log which memories the answer used.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class Session:
         return len(self._messages) <= 2 * self._kept
 
     def _credit(self, answer: str, context: Context, **more: str | None) -> Attributed | None:
-        """Log which of the context's memories the answer used."""
+        """Log which memories of the context the answer used."""
         if context.decision is None or not len(context.hits):
             return None
         cues: dict[str, Any] = {"arguments": None, "reply": None, "at": None, **more}
@@ -270,7 +270,7 @@ class Session:
 
 
 def _make_message(text: str, context: Context) -> dict[str, str]:
-    """Return the user's text as a message, after the memories of the context."""
+    """Return a user message that contains the memories of the context and the text."""
     content = f"{context.text}\n\n{text}" if context.text else text
     return {"role": "user", "content": content}
 
@@ -282,7 +282,7 @@ class SessionName(str):
 
     @classmethod
     def of(cls, name: str, opening: Callable[..., Session]) -> SessionName:
-        """Return a session name whose call runs the function ``opening``."""
+        """Return a session name whose call runs ``opening`` to open a session."""
         session = cls(name)
         session._open = opening
         return session
@@ -298,7 +298,7 @@ class SessionName(str):
         model: LanguageModel | None = None,
         otherwise: Otherwise = "raise",
     ) -> Session:
-        """Open a session of the agent for a chat, or continue it.
+        """Open or continue a session of the agent for a chat.
 
         Parameters
         ----------

@@ -154,7 +154,7 @@ class Relationships(Projection):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per agent, by name, with the fields of ``Relationship``."""
+        """A frame with one row per agent, ordered by name; see ``Relationship``."""
         rows = [asdict(self._by_agent[agent]) for agent in sorted(self._by_agent)]
         return pl.DataFrame(rows, schema=_SCHEMA).with_columns(pl.col("since", "last").cast(_STAMP))
 

@@ -103,7 +103,10 @@ class Surfaced(Sequence[Hit], Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per hit: ``decision``, ``memory_id``, ``score``, ``text``, ``kind``."""
+        """A frame with one row per hit.
+
+        The columns are ``decision``, ``memory_id``, ``score``, ``text`` and ``kind``.
+        """
         return pl.DataFrame(
             {
                 "decision": [hit.decision for hit in self],
@@ -248,7 +251,7 @@ class Turns:
         return self._search.wait(timeout)
 
     def close(self) -> None:
-        """End the turns: finish the current search, drop waiting contexts.
+        """Finish the current search, drop waiting contexts, and end the turns.
 
         The call does not wait for a pending verdict; the recall stays unverified.
 
@@ -298,7 +301,7 @@ class _Search:
         with self._mutex:
             if self._closed:
                 raise LabError(
-                    "These turns are closed, or their lab is: start new ones with lab.agents.turns()."
+                    "These turns, or their lab, are closed. Start new turns with lab.agents.turns()."
                 )
             if self._next is not None:
                 self._skipped.append(self._next)
@@ -321,7 +324,7 @@ class _Search:
         return self._idle.wait(timeout)
 
     def close(self) -> None:
-        """Stop the worker and release waiting callers."""
+        """Stop the worker, and release the callers that wait."""
         with self._mutex:
             self._closed = True
         self.worker.stop()

@@ -89,7 +89,10 @@ class Verified(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per memory: ``memory_id``, ``passed``."""
+        """A frame with one row per memory, which tells whether the memory passed.
+
+        The columns are ``memory_id`` and ``passed``.
+        """
         ids = [*self.accepted, *self.rejected]
         passed = [True] * len(self.accepted) + [False] * len(self.rejected)
         return pl.DataFrame(
@@ -142,7 +145,7 @@ class Verifying:
         both = sorted(set(accepted_ids) & set(rejected_ids))
         if both:
             raise InputError(
-                f"Memory {both[0]} is both accepted and rejected: name it in one of the two."
+                f"Memory {both[0]} is both accepted and rejected: name it in only one of the two lists."
             )
         checked_relations = _check_relations(
             {**verdict.relations, **(relations or {})}, accepted_ids, self._core.open_words
@@ -230,7 +233,7 @@ def _select_hits(hits: Hits, memories: Iterable[MemoryLike]) -> list[int]:
 def _check_relations(
     relations: Mapping[tuple[int, int], str], passed: list[int], open_words: bool
 ) -> dict[tuple[int, int], str]:
-    """Return relations in their stored spelling; raise for invalid ones."""
+    """Return relations in their stored spelling, or raise an error for invalid relations."""
     relations = {pair: normalise_word(relation, NAMEABLE) for pair, relation in relations.items()}
     for pair, relation in relations.items():
         if relation not in NAMEABLE and not (
@@ -259,7 +262,7 @@ def _compute_changes(
     failed: Sequence[int],
     relations: Mapping[tuple[int, int], str],
 ) -> tuple[Change, str | None]:
-    """Return the state change of a verdict, and the inferred tag if any.
+    """Return the state change of a verdict, and the inferred tag if there is one.
 
     The ``reinforce`` policy gets the accepted and the rejected ids. Accepted memories get edges,
     best pairs first and at most ``edge-pairs``. They share the tag that most of them have, or one
@@ -294,7 +297,7 @@ def _reinforce(
 
 
 def _make_gap(slate: Slate) -> dict[str, Any] | None:
-    """Build the gap record of a query without an accepted memory; None for a greeting.
+    """Return the gap record of a query without an accepted memory, or None for a greeting.
 
     A query without candidates is a gap too, unless it has fewer than two words: a greeting asks for
     nothing.
@@ -321,7 +324,7 @@ _MIN_LETTERS = 3
 
 
 def find_common_tag(state: State, pack: Pack, rows: NDArray[np.int64]) -> str | None:
-    """Return a tag that a share above ``tag-share`` of the memories has, but not all of them.
+    """Return a tag that many memories have, but not all of them; see ``tag-share``.
 
     Ties are resolved by frequency, then by name. A single memory has no common tag.
     """
@@ -335,7 +338,7 @@ def find_common_tag(state: State, pack: Pack, rows: NDArray[np.int64]) -> str | 
 
 
 def _infer_tag(state: State, pack: Pack, rows: NDArray[np.int64], query: str) -> str | None:
-    """Return a tag for memories that share a query and no tag, if ``infer-common-tag`` is on.
+    """Infer a common tag for untagged memories of a query, if the pack infers such tags.
 
     It is a topic that all of them have, or else the longest word that all of them share with the
     query. Returns None for fewer than two memories, or if two of them have the same tag already.

@@ -38,7 +38,7 @@ class AnswerReader:
         texts: Mapping[str, tuple[str, Micros]],
         ids: Sequence[str],
     ) -> list[tuple[str, float, float]]:
-        """Return the id, reward and confidence of each text that the answer was compared with.
+        """Return the id, reward and confidence of each text that was compared with the answer.
 
         ``answer`` has the query, the answer, its time, the arguments of tools and the user's reply.
         ``texts`` has the text and the time of each candidate by id, and ``ids`` are those that the

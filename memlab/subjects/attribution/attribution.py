@@ -29,6 +29,7 @@ from memlab.kernel.state import State
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.feedback import call_judged
 from memlab.kernel.verbs.recalling.asking import read_slate
 from memlab.subjects.attribution.cues import Answer, RetrievedMemory, compute_cues
 from memlab.subjects.attribution.known import (
@@ -119,7 +120,7 @@ def read_turns(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
 
 
 def _collect_decisions(message: object, number: int, before: list[int] | None) -> list[int] | None:
-    """Return the recalls named by earlier messages, and those this message names."""
+    """Return the recalls that earlier messages and this message name."""
     decision = message.get("decision") if isinstance(message, Mapping) else None
     if decision is None:
         return before
@@ -135,7 +136,7 @@ def _collect_decisions(message: object, number: int, before: list[int] | None) -
 
 
 def _find_texts(argument: str) -> list[str]:
-    """Return all strings in JSON arguments, or the whole text if it is not JSON."""
+    """Return all strings in JSON arguments, or the whole text for other formats."""
     try:
         value = json.loads(argument)
     except (ValueError, RecursionError):
@@ -338,7 +339,7 @@ class Attributions:
         )
 
     def _find_decisions(self, turns: Sequence[Turn]) -> list[tuple[int, ...]]:
-        """Return each turn's recalls: the recalls that it names, or the last recall with its query."""
+        """Return the recalls that each turn names, or the last recall with the turn's query."""
         # Turns are visited from the last to the first: of equal queries, the last recall belongs to the last turn.
         store = self._core.store
         if all(turn.decisions is not None for turn in turns):
@@ -426,6 +427,7 @@ class Attributions:
                         [f"{name} {value:.2f}" for name, value in present.items()],
                     )
                 )
+        call_judged(self._core)
         ids_in_list = int(cue_values["listed"].sum()) if cue_values else 0
         return Attributed(
             decision,
@@ -558,7 +560,10 @@ class LabCredits:
     @property
     @checked
     def frame(self) -> pl.DataFrame:
-        """The rewards in effect: their recall, memory, value, confidence and time."""
+        """A frame with one row per reward in effect.
+
+        The columns are ``decision``, ``memory_id``, ``reward``, ``confidence`` and ``at``.
+        """
         feedback = self._core.store.slates().feedback.collect()
         counted = feedback.filter(pl.col("source") == ATTRIBUTED)
         return counted.select("decision", "memory_id", "reward", "confidence", "at")
@@ -566,13 +571,13 @@ class LabCredits:
     @property
     @checked
     def calibration(self) -> Calibration:
-        """The calibration of the active policy: from credit to probability of use."""
+        """The active policy's curve from credit to probability of use."""
         with self._core.reading() as state:
             return get_calibration(state, self._core.pack)
 
     @checked
     def calibrate(self, judged: pl.DataFrame | None = None) -> Calibration:
-        """Fit the curve from credit to probability of use, and store it as the one in use.
+        """Fit the curve from credit to probability of use, and activate the curve.
 
         The curve is isotonic if there are at least 200 pairs, otherwise logistic.
 
@@ -634,7 +639,7 @@ def read_cues(
 def compute_credit(
     pack: Pack, cue_values: Mapping[str, NDArray[np.float64]], ids: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return each memory's credit from -1 to 1, and a mask of the credits that the policy gave."""
+    """Return each memory's credit from -1 to 1, and a mask of credits that are not null."""
     policy = pack.policies["credit"]
     if not len(ids):
         return np.zeros(0), np.zeros(0, dtype=np.bool_)

@@ -251,7 +251,7 @@ class _CueReader:
         return Counter(term for terms in self.terms for term in terms)
 
     def share(self, terms: frozenset[str], *, alone: bool = False) -> Floats:
-        """Return the share of ``terms`` in each memory, weighted by their rarity.
+        """Return the share of ``terms`` that each memory contains, weighted by rarity.
 
         ``alone`` divides each word among the memories that contain it.
         """
@@ -287,7 +287,7 @@ class _CueReader:
         )
 
     def share_asked(self) -> Floats:
-        """Return the share of the query's words in each memory and the message before the memory.
+        """Return the share of the query's words that a memory or the preceding message has.
 
         The message before counts, because a reply often leaves out the words of the query.
         """
@@ -305,11 +305,11 @@ class _CueReader:
 
     @cached_property
     def named_days(self) -> tuple[Days, ...]:
-        """The days and date ranges that the answer names."""
+        """The days and date ranges that occur in the answer."""
         return find_days(self.answer, self.at)
 
     def match_dates(self) -> Floats:
-        """Return how well the dates in the answer match those in each memory, 0 to 1.
+        """Return how well the dates in the answer match the dates in each memory, 0 to 1.
 
         Dates such as "yesterday" are relative to the time of their text.
         """
@@ -329,7 +329,7 @@ class _CueReader:
         )
 
     def is_about_another(self) -> Floats:
-        """Return whether the query is about a speaker other than the memory's speaker.
+        """Return whether the query is about a speaker other than the speaker of each memory.
 
         The query names the speaker, or says "I" or "you" between a user and an assistant.
         """
@@ -342,7 +342,7 @@ class _CueReader:
         )
 
     def _find_person(self) -> frozenset[str]:
-        """Return the terms of the speaker to whom "I" or "you" in the query refers.
+        """Return the terms of the speaker that "I" or "you" in the query means.
 
         The result is empty unless this person is one of the speakers.
         """
@@ -369,7 +369,7 @@ class _CueReader:
         return self.mass(self.fresh & frozenset(self.holders)) / whole if whole else 0.0
 
     def count_quoted(self) -> Floats:
-        """Return the length in words of the longest quote from each memory, or 0 below a minimum.
+        """Return the number of words in the longest quote from each memory, 0 if too short.
 
         A run that the query or another memory contains does not count.
         """
@@ -395,7 +395,7 @@ class _CueReader:
         return self.to_flags([reply.denies(Statement(text)) for text in self.texts])
 
     def find_cited(self) -> dict[str, Floats]:
-        """Return the cues ``cited`` and ``listed``: the answer names the id of a memory.
+        """Return the cues ``cited`` and ``listed``, for answers that name memories by id.
 
         ``listed`` replaces ``cited`` if the answer names more than ``MAX_CITED`` of the memories.
         """
@@ -434,7 +434,7 @@ class _CueReader:
 
 
 def _longest_run(words: list[str], other_words: list[str]) -> tuple[int, int]:
-    """Return the length of the longest common run of words, and the index of its end in ``words``."""
+    """Return the length of the longest common run of words, and its end in ``words``."""
     numbers: dict[str, int] = {}
     codes = np.array(
         [numbers.setdefault(word, len(numbers)) for word in other_words], dtype=np.int64
@@ -453,7 +453,7 @@ def _longest_run(words: list[str], other_words: list[str]) -> tuple[int, int]:
 
 
 def _find_ids(text: str, *, ranks: int) -> set[int]:
-    """Return the memory ids that a text cites as "memory 12", "[12]" or "#12".
+    """Return the ids of memories that a text cites as "memory 12", "[12]" or "#12".
 
     A small number in brackets may be a rank, and numbers of issues or steps are not ids.
     """

@@ -33,7 +33,7 @@ _YEAR = re.compile(r"(?<![\w-])((?:19|20)\d\d)(?![\w-])")
 
 
 def find_days(text: str, at: Micros) -> tuple[Days, ...]:
-    """Return the date ranges that a text names, resolved relative to ``at``.
+    """Return the date ranges that a text mentions, resolved relative to ``at``.
 
     The result is empty if the text names no date, or if ``at`` is out of range.
 
@@ -62,7 +62,7 @@ def find_days(text: str, at: Micros) -> tuple[Days, ...]:
 
 
 def compute_overlap(left: Sequence[Days], right: Sequence[Days]) -> float:
-    """Return the largest overlap of two dates as a share of their union, 0 to 1.
+    """Return the largest overlap of two dates as a share of their combined range.
 
     >>> compute_overlap([(10, 11)], [(10, 11), (3, 33)]), compute_overlap([(10, 11)], [(4, 14)])
     (1.0, 0.1)
@@ -95,7 +95,7 @@ def _span_of_month(year: int, month: int) -> Days:
 
 
 def _find_next(unit: str, today: date, *, later: bool) -> Days:
-    """Return the date range of the next or present "week", "month" or other unit.
+    """Return the date range of the next or current "week", "month" or other unit.
 
     With ``later``, a week, month or year is the next one. A day or weekday is always the next one.
     """
@@ -113,7 +113,7 @@ def _find_next(unit: str, today: date, *, later: bool) -> Days:
 
 
 def _find_previous(unit: str, anchor: date) -> Days:
-    """Return the date range of the last "week", "month" or other unit before a day."""
+    """Return the date range of the "week", "month" or other unit before a day."""
     monday = anchor - timedelta(anchor.weekday())
     if unit == "week":
         return monday.toordinal() - 7, monday.toordinal()

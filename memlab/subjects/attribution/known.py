@@ -96,12 +96,12 @@ class Calibration(Displayed):
 
     @property
     def body(self) -> dict[str, Any]:
-        """The fields of the event that stores the calibration."""
+        """The fields of the event that stores this calibration."""
         return {**vars(self), "credit": list(self.credit), "useful": list(self.useful)}
 
     @checked
     def chance(self, credit: Floats) -> Floats:
-        """Return the probability that a memory was used, for each credit.
+        """Return the probability that a memory was used, given its credit.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ def fit_calibration(policy: str, credit: Floats, useful: Floats) -> Calibration:
         )
     if len(np.unique(useful >= 0.5)) < 2:
         raise InputError(
-            "A calibration needs useful and useless memories, and all judgements are equal. Judge more hits of both kinds."
+            "A calibration needs helpful and unhelpful memories, but all judgements are equal. Judge hits of both kinds."
         )
     # Most credits are near 0, so quantiles alone would place too few knots among the credits that matter.
     knots = np.unique(
@@ -243,11 +243,11 @@ class Credited(Projection):
         return self._rewards.get(decision, {}).get(memory)
 
     def read(self, decision: int, answer: str) -> bool:
-        """Return whether the register has this answer's checksum for a recall."""
+        """Return whether an answer with this checksum is registered for a recall."""
         return answer in self._answers.get(decision, ())
 
     def fold(self, event: Event) -> None:
-        """Add the judgement or attributed reward of a feedback event."""
+        """Apply a feedback event: add its judgement or its attributed reward."""
         body = event.body
         decision = body.get("decision")
         if decision is None:
@@ -261,7 +261,7 @@ class Credited(Projection):
             _get_entry(self._answers, decision, set()).add(body["answer"])
 
     def dump(self) -> Any:
-        """Return the judgements, rewards and checksums of answers as plain values."""
+        """Return the judgements, rewards and checksums of answers for a snapshot."""
         return [
             [[decision, sorted(ids)] for decision, ids in self._stated.items()],
             [[decision, list(by_memory.items())] for decision, by_memory in self._rewards.items()],
@@ -269,7 +269,7 @@ class Credited(Projection):
         ]
 
     def load(self, dumped: Any) -> None:
-        """Restore the register from the values of ``dump``."""
+        """Restore the judgements, rewards and checksums from the result of ``dump``."""
         stated, rewards, answers = dumped
         self._stated = {decision: set(ids) for decision, ids in stated}
         self._rewards = {decision: dict(by_memory) for decision, by_memory in rewards}
@@ -307,11 +307,11 @@ class Calibrated(Projection):
         self._latest: dict[str, Calibration] = {}
 
     def of(self, policy: str) -> Calibration | None:
-        """Return the calibration of the policy with this hash, or None before one is stored."""
+        """Return the calibration of the policy with this hash, or None without a calibration."""
         return self._latest.get(policy)
 
     def fold(self, event: Event) -> None:
-        """Store the calibration of an event as the latest of its policy."""
+        """Apply an event: store its calibration as the latest for a policy."""
         self._latest[event.body["policy"]] = read_calibration(event.body)
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
@@ -323,12 +323,12 @@ class Calibrated(Projection):
         return [curve.body for curve in self._latest.values()]
 
     def load(self, dumped: Any) -> None:
-        """Restore the calibrations from the values of ``dump``."""
+        """Restore the calibrations from the result of ``dump``."""
         self._latest = {body["policy"]: read_calibration(body) for body in dumped}
 
 
 def _get_entry(by_decision: dict[int, Any], decision: int, initial: Any) -> Any:
-    """Return the entry of a recall; add ``initial`` if it is missing, and drop the oldest if full."""
+    """Return the entry of a recall, which is ``initial`` at first; drop the oldest if full."""
     if decision not in by_decision and len(by_decision) >= _MAX_DECISIONS:
         del by_decision[next(iter(by_decision))]
     return by_decision.setdefault(decision, initial)

@@ -96,7 +96,7 @@ class Clustered(Displayed):
     frame: pl.DataFrame = field(repr=False)
 
     def __len__(self) -> int:
-        """Return the number of live clusters."""
+        """Return the number of active clusters."""
         return int(self.frame["what"].is_in(("new", "kept", "moved")).sum())
 
     @checked
@@ -164,7 +164,7 @@ class LabClusters:
     def find(
         self, *, min_size: Annotated[int, Within(2)] | None = None, seed: Seed = 0
     ) -> Clustered:
-        """Cluster the memories that take part in recall, by HDBSCAN over their vectors.
+        """Cluster the recallable memories by HDBSCAN over their vectors.
 
         Each member is linked to the node of its cluster by an edge ``in-cluster``, whose weight is the cosine to the
         centroid. Packs that follow these edges, such as cascade, can retrieve memories that share no word with the
@@ -208,7 +208,7 @@ class LabClusters:
         return cluster_lab(self._core.store, self._core.store.clock(), min_size=min_size, seed=seed)
 
     def frame(self) -> pl.DataFrame:
-        """Return a frame with one row per live cluster, largest first.
+        """Return a frame with one row per active cluster, in descending order of size.
 
         Returns
         -------
@@ -224,7 +224,7 @@ class LabClusters:
             return clusters_frame(state)
 
     def refine(self) -> Clustered:
-        """Move clusters to their present members, and merge clusters that are near.
+        """Move centroids to the mean of their members, and merge near clusters.
 
         New memories near a cluster join it. Centroids move to the mean of their members, near clusters merge, and empty
         clusters are removed. The pack's ``cluster-closeness`` is the minimum cosine at which a memory joins (0 means
@@ -300,7 +300,7 @@ def refine_lab(store: Store, now: Micros) -> Clustered:
 
 
 def maintain_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
-    """Refine the clusters if a refinement is due, or let new memories join clusters.
+    """Refine the clusters if refinement is due; otherwise let new memories join clusters.
 
     If a refinement is due and there are no clusters, they are computed. Nothing is done if the pack sets neither
     ``cluster-closeness`` nor ``refine-every``. A refinement reads the vector of each member, which takes 0.2 s of
@@ -335,7 +335,7 @@ def maintain_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
 def refine_if_due(
     store: Store, now: Micros, *, seed: int = 0, spanning: bool = True
 ) -> list[int] | None:
-    """Refine or compute clusters if due; return the numbers of the events, or None if not due.
+    """Refine or compute the clusters if due; return event numbers, or None if not due.
 
     Returns None if no refinement is due. A refinement is due after a number of recalls. With `spanning`, it is also due
     after a recall that returned members of several clusters.
@@ -414,7 +414,7 @@ def _decide_and_write(
     always: bool,
     audience: str,
 ) -> Clustered:
-    """Decide changes without holding the writer's lock, then write them under the lock.
+    """Decide changes without the writer's lock, then write them under the lock.
 
     If the state changed in between, the decision is computed again under the lock.
     """
@@ -455,7 +455,7 @@ class LabGraph(GraphVerbs):
 
     @property
     def clusters(self) -> LabClusters:
-        """Clusters of memories: find, refine and list them."""
+        """The accessor for clusters of memories: find, refine and list clusters."""
         clusters: LabClusters = self._core.component("clusters")
         return clusters
 

@@ -119,7 +119,7 @@ class Consolidated(Displayed):
         )
 
     def _display(self) -> object:
-        """Return the table of the first summaries."""
+        """Return the table of the first summaries for a notebook."""
         rows = self.frame.head(MAX_ROWS).select("summary", "of", "count", "text").rows()
         return table(repr(self), ("summary", "of", "memories", "text"), rows)
 
@@ -227,7 +227,7 @@ class LabConsolidation:
 
     @checked
     def undo(self, summary: MemoryLike) -> Memory:
-        """Restore the members of a summary. Call ``lab.restore(summary)`` instead.
+        """Undo a summary; call ``lab.restore(summary)`` instead.
 
         Parameters
         ----------
@@ -272,7 +272,7 @@ class LabConsolidation:
 
 
 def undo_consolidations(store: Store, rows: Sequence[int]) -> None:
-    """Restore the status of the members of summaries, and retire the summaries.
+    """Undo summaries: restore their members' status, and retire the summaries.
 
     Members that were restored, deleted or purged in the meantime are unchanged. Recalls and feedback of a summary stay
     with the summary. Raises InputError for a memory that is not an active summary.
@@ -396,7 +396,7 @@ class _Plan:
     seed: int
 
     def candidates(self, state: State, pack: Pack) -> Ints:
-        """Return the rows of the memories that may be consolidated."""
+        """Return the rows of the memories that can be consolidated."""
         days = (
             pack.number("consolidate-days")
             if self.older_than_days is None
@@ -405,7 +405,7 @@ class _Plan:
         return select_candidates(state, pack, self.now, older_than=days, project=self.project)
 
     def unseen(self) -> list[str]:
-        """Return the audiences with candidates that their clusters do not cover yet."""
+        """Return the audiences with selected memories that no clustering has covered yet."""
         with self.store.reading():
             state, result = self.store.state, []
             rows = self.candidates(state, self.store.versions.pack)
@@ -443,7 +443,7 @@ class _Plan:
 
 
 def _call_summarise(summarise: Summarise, texts: list[str]) -> str:
-    """Call a user's summary function on texts, and return the summary after a check."""
+    """Return the summary that a user's function writes for texts; raise InputError if invalid."""
     text = summarise(texts)
     if not isinstance(text, str):
         raise InputError(
@@ -587,7 +587,7 @@ class Quoting(Dependents):
         return get_summaries(state).all[row + 1].members
 
     def undo(self, store: Store, rows: Sequence[int]) -> None:
-        """Restore the members of the summaries in `rows`."""
+        """Undo the summaries in `rows`, so that their members are active again."""
         undo_consolidations(store, rows)
 
 

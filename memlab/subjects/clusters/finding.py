@@ -208,7 +208,7 @@ def cluster_vectors(
 
 
 def assign(clusters: Clusters, vectors: NDArray[Any]) -> Ints:
-    """Return the label of each vector's nearest cluster, or -1 if outside its radius.
+    """Return the label of the nearest cluster of each vector, or -1 outside its radius.
 
     Ties go to the smaller label. The label of a vector does not depend on the other vectors.
     """
@@ -256,7 +256,7 @@ def compute_cosines(clusters: Clusters, vectors: NDArray[Any], labels: Ints) -> 
 
 
 def default_min_size(rows: int) -> int:
-    """Return the default minimum cluster size for a number of rows.
+    """Return the default minimum size of a cluster, given the number of rows.
 
     The minimum is a fifth of the square root of the number of rows, and at least 5.
 
@@ -316,7 +316,7 @@ def recompute_clusters(
 
 
 def number_by_size(labels: Ints, rows: Ints) -> Ints:
-    """Renumber groups by descending size; among equal sizes, the smaller first row leads.
+    """Renumber groups by descending size; on ties, the group with the first row leads.
 
     The label -1 is unchanged, and empty groups leave no gap in the numbers.
     """
@@ -432,7 +432,7 @@ def refine_clusters(
 
 
 def _pair_near_clusters(step: Clusters, radii: NDArray[np.float64], merge_ratio: float) -> Ints:
-    """Merge pairs of near clusters, and return the group number of each cluster.
+    """Return the number of each cluster's group after merging pairs of near clusters.
 
     The last entry is -1, so that the label -1 of rows without a cluster maps to itself.
     """

@@ -80,7 +80,7 @@ def summaries_by_id(state: State) -> dict[int, Summary]:
 
 
 def select_active_summaries(state: State, rows: Sequence[int]) -> list[int]:
-    """Return the rows that hold an active summary, which is one that was not undone."""
+    """Return the rows of summaries that are active and were not undone."""
     summaries, status = get_summaries(state).all, state.names["status"]
     return [
         row
@@ -120,7 +120,7 @@ def select_candidates(
 def label_rows(
     state: State, by: Grouping, rows: Ints, *, seed: int
 ) -> tuple[Ints, Mapping[int, str]]:
-    """Return the group number of each row, -1 without a group, and the groups' names.
+    """Return the group number of each row, or -1, and the names of the groups.
 
     Communities are computed over all edges between memories, including memories that take no part in recall.
     """
@@ -150,7 +150,7 @@ def label_rows(
 
 
 def _label_communities(state: State, audience: str, seed: int) -> Ints:
-    """Return the community number of each row within one audience, or -1 without one.
+    """Return the community number of each row within one audience, or -1 for other rows.
 
     Edges from consolidation, clusters, tags and names of entities are ignored.
     """
@@ -178,7 +178,7 @@ def _label_communities(state: State, audience: str, seed: int) -> Ints:
 def form_groups(
     state: State, rows: Ints, labels: Ints, names: Mapping[int, str], *, min_size: int, keep: int
 ) -> list[Group]:
-    """Return the groups to summarise, in the order of their first rows.
+    """Return the groups to summarise, ordered by the first row of each group.
 
     A group has at least `min_size` rows with the same label and the same audience. The `keep` most important memories
     of each group are excluded. Of equal importance, memories with more recalls are excluded first, then older memories.
@@ -209,7 +209,7 @@ def form_groups(
 
 
 def read_utterances(state: State, group: Group) -> tuple[list[Utterance], str | None]:
-    """Return the texts of a group in order of time, and the speaker if there is only one.
+    """Return a group's texts in order of time, and the speaker if all texts share one.
 
     A common speaker of all members is returned once, and not with each text.
     """
@@ -266,7 +266,7 @@ def build_consolidation(
 
 
 def build_restoration(state: State, row: int, now: int) -> Change:
-    """Return the changes that restore the members of a summary and retire it.
+    """Return the changes that restore a summary's members and retire the summary.
 
     Members that were restored, deleted or purged in the meantime are unchanged. Raises InputError for a memory that is
     not an active summary, and for a summary that is part of another summary.
@@ -303,18 +303,18 @@ def build_restoration(state: State, row: int, now: int) -> Change:
 
 
 def _shared_value(state: State, name: str, rows: Ints) -> str | None:
-    """Return the value of a text column if all rows share it, otherwise None."""
+    """Return the value of a text column that all rows share, or None if they differ."""
     codes = state.names[name].codes[rows]
     return state.names[name].value_at(int(rows[0])) if (codes == codes[0]).all() else None
 
 
 def _summary_columns(state: State, rows: Ints) -> dict[str, Any]:
-    """Return the columns of the summary of `rows`, one value for each column."""
+    """Return the value of each column for the summary of `rows`."""
     numbers, lists = state.numbers, state.lists
     created = numbers["created"].values[rows]
 
     def number(name: str) -> NDArray[np.float64]:
-        """Return the members' values in a numeric column."""
+        """Return the values of a numeric column for the members of a group."""
         return numbers[name].values[rows]
 
     lists_in_common = {

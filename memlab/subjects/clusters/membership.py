@@ -124,7 +124,7 @@ class Members:
     clusters: Ints
 
     def numbers_of(self, rows: Ints) -> Ints:
-        """Return the cluster number of each row, or -1 for rows without a cluster."""
+        """Return the cluster number of each row, or -1 for a row without a cluster."""
         numbers = np.full(
             int(max(rows.max(initial=-1), self.rows.max(initial=-1))) + 1, -1, dtype=np.int64
         )
@@ -149,7 +149,7 @@ def read_members(state: State) -> Members:
 
 
 def current_clusters(state: State, audience: str = EVERYONE) -> tuple[Clusters, Ints] | None:
-    """Return the live clusters of the current embedder, and the number of each label.
+    """Return the active clusters of the current embedder, and each cluster's number.
 
     Returns None if there are no such clusters. Members are the recallable rows of the `audience`.
     """
@@ -182,7 +182,7 @@ def current_clusters(state: State, audience: str = EVERYONE) -> tuple[Clusters, 
 def decide_clusters(
     state: State, clusters: Clusters, fingerprint: str, upto: int, audience: str = EVERYONE
 ) -> Clustering:
-    """Decide how newly computed clusters replace the stored ones.
+    """Decide how newly computed clusters replace the stored clusters.
 
     A group continues the existing cluster with which it shares most members. Clusters without a continuation end. The
     groups were computed from vectors of the embedder `fingerprint`, for memories up to the id `upto`. Memories that no
@@ -373,7 +373,7 @@ def decide_refinement(state: State, pack: Pack, audience: str = EVERYONE) -> Clu
 
 
 def clusters_frame(state: State) -> pl.DataFrame:
-    """Return a frame with one row per live cluster, in descending order of size.
+    """Return a frame with one row per active cluster, in descending order of size.
 
     The columns are cluster (number), name, members (recallable memories), radius, created and refined. Clusters of an
     earlier embedder are left out.
@@ -429,7 +429,7 @@ def _assign_numbers(
     old: Ints,
     audience: str,
 ) -> dict[int, str]:
-    """Return cluster names by number; a cluster keeps the number of its predecessor.
+    """Return the name of each new cluster by number; a similar old number is kept.
 
     A label continues the live cluster with which it shares most members. Each cluster is continued by at most one
     label. Other labels get new numbers.

@@ -134,7 +134,7 @@ class Centroids(Projection):
         """The clusters of private memories, by creator."""
 
     def part(self, audience: str) -> Centroids:
-        """Return the clusters of an audience: public for "", private for a creator."""
+        """Return the public clusters for the audience "", or a creator's private clusters."""
         return self.own.get(audience) or (Centroids() if audience else self)
 
     @property
@@ -150,13 +150,13 @@ class Centroids(Projection):
         return {id: cluster for id, cluster in self.all.items() if cluster.ended is None}
 
     def fold(self, event: Event) -> None:
-        """Update the public clusters or the clusters of one creator from an event."""
+        """Apply an event to the public clusters or to the clusters of one creator."""
         body = event.body
         part = self if "of" not in body else self.own.setdefault(body["of"], Centroids())
         part._fold(event)
 
     def _fold(self, event: Event) -> None:
-        """Update settings, centroids and sizes from an event, and mark removed clusters as ended."""
+        """Update settings, centroids and sizes from an event, and end removed clusters."""
         body = event.body
         self.fingerprint = body.get("fingerprint", self.fingerprint)
         self.centre = body.get("centre", self.centre)
@@ -181,7 +181,7 @@ class Centroids(Projection):
             cluster.ended, cluster.into, cluster.centroid = event.at, into, b""
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool:
-        """Return whether `viewer` may see an event: it is public or about the viewer's clusters."""
+        """Return whether `viewer` may see an event about public or private clusters."""
         return bool(body.get("of", viewer) == viewer)
 
     def dump(self) -> Any:
@@ -202,7 +202,7 @@ class Centroids(Projection):
         }
 
     def load(self, dumped: Any) -> None:
-        """Restore all clusters from the return value of ``dump``."""
+        """Restore all clusters from the result of ``dump``."""
         self.fingerprint, self.centre = dumped["fingerprint"], dumped["centre"]
         self.method, self.settings = dumped["method"], dict(dumped["settings"])
         self.upto, self.looked = dumped["upto"], dumped["looked"]
@@ -236,18 +236,18 @@ class Recalls(Projection):
         """The ids of the results of the last recall, best first. Empty after a refinement."""
 
     def fold(self, event: Event) -> None:
-        """Count a recall, or reset the count after a refinement."""
+        """Apply an event: count a recall, or reset the count after a refinement."""
         if event.kind == "refine":
             self.since_refined, self.last = 0, ()
         else:
             self.since_refined, self.last = self.since_refined + 1, tuple(event.body["ids"])
 
     def dump(self) -> Any:
-        """Return the count and the last results as plain values for a snapshot."""
+        """Return the number of recalls and the last results as plain values for a snapshot."""
         return [self.since_refined, list(self.last)]
 
     def load(self, dumped: Any) -> None:
-        """Restore the count and the last results from the return value of ``dump``."""
+        """Restore the number of recalls and the last results from the result of ``dump``."""
         self.since_refined, self.last = dumped[0], tuple(dumped[1])
 
 
@@ -342,7 +342,7 @@ class Summaries(Projection):
         self.all: dict[int, Summary] = {}
 
     def fold(self, event: Event) -> None:
-        """Add the summaries of an event, or mark a summary as undone."""
+        """Apply an event: add its summaries, or mark a summary as undone."""
         if event.kind == "unconsolidate":
             self.all[event.body["summary"]].undone = event.at
             return
@@ -355,5 +355,5 @@ class Summaries(Projection):
         return [[id, *astuple(summary)] for id, summary in self.all.items()]
 
     def load(self, dumped: Any) -> None:
-        """Restore all summaries from the return value of ``dump``."""
+        """Restore all summaries from the result of ``dump``."""
         self.all = {id: Summary(*fields) for id, *fields in dumped}

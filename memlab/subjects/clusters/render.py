@@ -190,7 +190,7 @@ def draw_figure(frames: Mapping[str, pl.DataFrame], axes: Sequence[Axes] | None 
 
 
 def _draw_groups(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
-    """Draw the largest communities as bars, or clusters or kinds if there are no communities."""
+    """Draw the largest communities as bars; without communities, draw clusters or kinds."""
     title, unit, groups = _choose_groups(frames)
     axes.set_title(title, pad=_PAD)
     if groups.is_empty():
@@ -308,7 +308,7 @@ def _draw_layers(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
 
 
 def _layout_bars(by_week: pl.DataFrame) -> tuple[Floats, dict[str, Floats], int]:
-    """Return each bar's first day and heights by layer, and the width of bars in weeks.
+    """Return the first day, the heights by layer and the width in weeks of the bars.
 
     Days are counted from 1970-01-01.
     """

@@ -171,7 +171,7 @@ class Stats(Displayed):
 def compute_stats(
     state: State, pack: Pack, *, now: When, seed: int = 0, progress: bool = True
 ) -> Stats:
-    """Compute the statistics of a memory at `now`, without changing it.
+    """Compute the statistics of a lab's memories at `now`, without changing the lab.
 
     Kinds, layers, key memories and clusters cover the memories that recall may return. The graph covers all edges. The
     layers come from the pack's ``label`` policy if it gives every memory one of the four layers. Otherwise they come
@@ -214,7 +214,7 @@ def compute_stats(
 
 
 def _read_layers(state: State, pack: Pack, rows: Ints, now: Micros) -> tuple[pl.DataFrame, str]:
-    """Return the columns from which layers are counted, and a note on the source of the layers."""
+    """Return the columns from which layers are counted, and a note on the source."""
     numbers = state.numbers
     frame = pl.DataFrame(
         [
@@ -332,7 +332,7 @@ def _group_keywords(state: State, rows: Ints, groups: Ints, count: int, seed: in
 
 
 def _key_memories(state: State, frame: pl.DataFrame, shape: Topology) -> pl.DataFrame:
-    """Return the memories that are both important and often used, best first."""
+    """Return the memories that are both important and often used, in descending score."""
     scores = key_scores(frame["importance"].to_numpy(), frame["access"].to_numpy())
     best = (
         frame.select("memory_id", "importance", "access", "kind")

@@ -139,7 +139,7 @@ def measure_topology(
 
 
 def newest_edges(edges: Edges, max_edges: int) -> NDArray[np.bool_] | None:
-    """Return a mask of the edges of the newest memories, or None if all edges fit.
+    """Return a mask of the newest memories' edges, or None if there are few edges.
 
     Returns None if there are at most `max_edges` edges. Most edges of a memory lead to memories from shortly before. So
     the newest memories keep their communities, which a random sample of edges would destroy.
@@ -213,7 +213,7 @@ def _community_table(
 def _find_central(
     edges: Edges, nodes: Ints, community: Ints, joined: tuple[Ints, Ints, Ints], count: int
 ) -> pl.Series:
-    """Return the ids of each community's memories with the greatest total edge weight."""
+    """Return the ids of the memories with the greatest edge weight in each community."""
     numbers, left, right = joined
     within = _both_labelled(community, left, right) & (community[left] == community[right])
     weight = edges.weight[numbers[within]]

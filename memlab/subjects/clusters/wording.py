@@ -46,7 +46,7 @@ __all__ = [
 
 
 def choose_sentences(texts: Sequence[str], vectors: NDArray[np.int8], budget: int) -> list[int]:
-    """Return the positions of the most representative sentences within a budget.
+    """Return the positions of the most representative sentences that fit a budget.
 
     `vectors` (sentences, dim) are the embeddings of the sentences, and `budget` is a number of tokens. Positions
     ascend, and the list is empty if no sentence fits. Of equal sentences the earlier one is chosen, and a repeated text
@@ -97,7 +97,7 @@ def keywords(
     language: str | None = "english",
     exclude: Iterable[str] = (),
 ) -> list[tuple[str, ...]]:
-    """Return the terms that distinguish each group of texts, best first.
+    """Return the terms that distinguish each group of texts, in descending order of score.
 
     ``labels[i]`` is the group of ``texts[i]``. Texts of the group -1 count only as background. The score of a term is
     ``n * log(1 + mean / all)``. ``n`` is the number of texts of the group with the term, ``all`` the number of all
@@ -348,7 +348,7 @@ _READ_OF_GROUP = 50
 
 
 def describe_groups(state: State, rows: Ints, labels: Ints, count: int) -> list[tuple[str, ...]]:
-    """Return up to three distinguishing terms for each of the groups 0..count - 1.
+    """Return up to three distinguishing terms for each group from 0 to ``count - 1``.
 
     A term must occur in two public memories of the group. Names of clusters are visible to
     everyone, so they must not reveal the words of a single memory or of a private one.
@@ -390,7 +390,7 @@ def describe_groups(state: State, rows: Ints, labels: Ints, count: int) -> list[
 def name_cluster(
     state: State, number: int, about: tuple[str, ...], used: Collection[str], creator: str
 ) -> str:
-    """Return an unused cluster name, made of the cluster's terms or number and its creator.
+    """Return an unused name for a cluster, made of its terms or number and its creator.
 
     The name differs from the names of existing clusters and from those in `used`. It contains a space, so it cannot
     equal a word of a vocabulary.

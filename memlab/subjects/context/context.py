@@ -105,7 +105,7 @@ class Context(Displayed):
 
     @property
     def weak(self) -> bool:
-        """Whether the recall probably contains no answer, which the text then says."""
+        """Whether the recall probably contains no answer; if so, the text says so."""
         return self.hits.weak
 
     @property
@@ -114,7 +114,7 @@ class Context(Displayed):
         return self.hits.slate
 
     def messages(self) -> list[dict[str, str]]:
-        """Return the text as one message of a conversation.
+        """Return the prompt text as one message of a conversation.
 
         Without memories, the list is empty.
 
@@ -206,7 +206,7 @@ class Contexts:
         paths = [files] if isinstance(files, str) else list(files)
         for file in paths:
             if not file.strip():
-                raise InputError("files are paths such as src/auth.py; one of them is empty.")
+                raise InputError("A path in files= is empty. Pass paths such as src/auth.py.")
             validate_text(file, where="files")
         sheet = Sheet(budget) if tokens is None else Sheet(budget, TokenizerSize(tokens))
         injection = Injection(self._files, sheet, again=again)
@@ -512,7 +512,7 @@ def compute_metrics(core: Core, *, since: Micros | None = None) -> Metrics:
 
 
 def _find_referenced(feedback: Iterable[Event]) -> set[tuple[int, int]]:
-    """Return the recalled memories with helpful feedback, as pairs of decision and memory id.
+    """Return the recalled memories with helpful feedback, as pairs of recall and memory.
 
     The last explicit judgement of a pair decides. Without one, a pair counts as helpful if its
     attributed reward was ever at least 0.5.
@@ -560,7 +560,7 @@ class _Discovery:
         self._by_context: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], int]] = {}
 
     def tokens(self, row: int) -> int | None:
-        """Return the discovery cost of a memory in tokens, or None without preceding turns.
+        """Return the discovery cost of a memory in tokens, or None if no turns precede it.
 
         The cost is the tokens of the preceding turns of its session, divided by the number of
         memories of the session. It is at least the tokens of the memory's own text.

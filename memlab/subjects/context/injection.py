@@ -90,7 +90,7 @@ class FileNames:
         self._rows: dict[str, list[int]] = {}
 
     def find_rows(self, state: State, text: str, stop_words: frozenset[str]) -> NDArray[np.int64]:
-        """Return the rows of memories whose files or folders ``text`` names, ascending.
+        """Return the ascending rows of memories whose files or folders a text names.
 
         A word of ``text`` matches the name of a file or folder, with or without the extension. A
         path matches the longer paths that end with it.
@@ -116,7 +116,7 @@ class FileNames:
         return np.array(sorted(rows), dtype=np.int64)
 
     def _match_paths(self, piece: str) -> list[str]:
-        """Return the stored paths that match a path in a task."""
+        """Return the stored paths that match a path or name in a task."""
         if "/" not in piece:
             return list(self._parts.get(piece, ()))
         folder, _, last = piece.rpartition("/")
@@ -134,7 +134,7 @@ class FileNames:
 
 
 def _normalize_path(path: str) -> str:
-    """Return a path in lower case with forward slashes."""
+    """Return a path in lower case and with forward slashes."""
     return path.lower().replace("\\", "/").strip("./")
 
 
@@ -150,7 +150,7 @@ def _split_path(path: str) -> list[str]:
 
 
 def _is_suffix(path: str, other_path: str) -> bool:
-    """Return whether one path is a suffix of the other."""
+    """Return whether either of two paths is a suffix of the other."""
     return f"/{path}".endswith(f"/{other_path}") or f"/{other_path}".endswith(f"/{path}")
 
 
@@ -290,7 +290,7 @@ class Injection:
         before: Flags | None = None,
         key: Hashable | None = None,
     ) -> Rows:
-        """Return at most 32 rows that are nearest to the task, in ascending order.
+        """Return at most 32 rows that are nearest to the task, in ascending row order.
 
         Rows in ``before`` have precedence. With a ``key``, the vectors of the rows are cached for
         the next task.
@@ -348,7 +348,7 @@ class Injection:
         extra: int,
         probability: float | None,
     ) -> Chosen:
-        """Plan the memories of tiers 1 and 2, and rank the others for exploration and tier 3."""
+        """Plan the memories of tiers 1 and 2, and rank the rest for exploration and tier 3."""
         # Named memories get at most half of tier 2, so that results of the recall always have room.
         self._pool, self._scores = pool, scores
         language = str(self._pack.settings["language"])
@@ -407,7 +407,7 @@ class Injection:
         return Chosen(np.array(planned, dtype=np.int64), order, limit)
 
     def _fill_room(self, order: Rows, room: int) -> tuple[Rows, int]:
-        """Move the results that fit into ``room`` bytes to the front, and return their number."""
+        """Put the results that fit into ``room`` bytes first, and return their number."""
         whole, skipped = [], []
         minimum = 4 * self._count_tokens(self._pool.rows)
         for position in order.tolist():
@@ -461,7 +461,7 @@ class Injection:
         return filled & ~np.isin(rows, self._of_task)
 
     def _count_tokens(self, rows: Rows) -> Scores:
-        """Return the number of tokens of each memory's summary, or of its text without a summary."""
+        """Return the number of tokens of each memory's summary, or of its text if it has none."""
         if self._tokens is None or not np.array_equal(self._tokens[0], rows):
             texts, summaries = self._state.texts.to_list(rows), self._state.notes["summary"]
             counts = [
@@ -472,7 +472,7 @@ class Injection:
         return self._tokens[1]
 
     def _make_entry(self, row: int, maximum: int, *, whole: bool = False) -> Entry:
-        """Return a memory as an entry of at most ``maximum`` tokens."""
+        """Return an entry for a memory, with at most ``maximum`` tokens."""
         return make_entry(
             self._state,
             row,
@@ -484,13 +484,13 @@ class Injection:
         )
 
     def _find_excerpt(self, text: str) -> str:
-        """Return the sentence of a text that best matches the task, or the text without a match."""
+        """Return the sentence of a text that best matches the task, or the whole text."""
         language = str(self._pack.settings["language"])
         span = best_span(text, list(sentence_spans(text)), self._question.text, language)
         return text if span is None else text[slice(*span)]
 
     def _make_whole_entry(self, row: int) -> Entry:
-        """Return a memory as an entry without shortening."""
+        """Return an unshortened entry for a memory."""
         if row not in self._entries:
             self._entries[row] = self._make_entry(row, self._whole, whole=True)
         return self._entries[row]
@@ -514,7 +514,7 @@ class Injection:
         return planned
 
     def _write_map(self, tiers: Sequence[int]) -> tuple[int, int]:
-        """Write the project's modules, and describe the modules that the task names.
+        """Write the map of the project's modules, with details of modules in the task.
 
         Return the bytes of the list of modules and of the details. The list gets at most a quarter
         of tier 1, the details a quarter of tier 2, and each line a quarter of the free budget.
@@ -547,7 +547,7 @@ class Injection:
         return map_size, description_size
 
     def _write_map_line(self, words: str, maximum: int) -> int:
-        """Write a map line within a limit; return its size in bytes, or 0 if it is too long."""
+        """Write a line of the map within a limit; return its size in bytes, 0 if too long."""
         maximum = min(maximum, self.sheet.free // 16)
         if maximum < self.sheet.minimum:
             return 0
@@ -555,11 +555,11 @@ class Injection:
         return self.sheet.add(self._map[-1])
 
     def _tier(self, id: int) -> int:
-        """Return the tier in which a memory was planned."""
+        """Return the tier for which a memory was planned."""
         return self._planned[id].tier
 
     def _find_reason(self, row: int, tier: int) -> str:
-        """Return the reason for which a memory of tier 1 or 2 is injected."""
+        """Return the reason to inject a memory of tier 1 or 2."""
         if tier > 1:
             return self._called[row + 1]
         pinned = self._state.numbers["pinned"].values[row] == 1
@@ -580,7 +580,7 @@ class Injection:
         order: Rows,
         limit: int,
     ) -> None:
-        """Note why memories that the task calls for are missing from the context."""
+        """Note why memories that match the task are missing from the context."""
         maximum = self._pack.count("limit")
         top_results = ranking.order[: ranking.showable][:maximum]
         expected = dict.fromkeys([*np.flatnonzero(always).tolist(), *top_results.tolist()])
@@ -596,7 +596,7 @@ class Injection:
     # -- text -----------------------------------------------------------------------------------------------------
 
     def record_shown(self, slate: Slate) -> None:
-        """Add every shown memory to the prompt, shortened where space is limited.
+        """Add every recalled memory to the prompt, and shorten entries where space is limited.
 
         Room for the memories that follow is reserved, so that every shown memory is injected.
         """
@@ -609,7 +609,7 @@ class Injection:
         for id in rest:
             index, is_probe = index_of[id], id in slate.probes
             reserved -= sizes[id]
-            room_left = self.sheet.free - reserved
+            room_left = max(0, self.sheet.free - reserved)
             entry = self._make_whole_entry(id - 1)
             reason = "exploration" if is_probe else f"rank {int(self._ranks[index])}"
             if self._two[index] > 0 and self.sheet.cost(entry) <= min(room_left, self._room):
@@ -660,7 +660,7 @@ class Injection:
 
 
 def _share_of_best(scores: Scores) -> Scores:
-    """Return scores divided by the best score, or ones if no score is above 0."""
+    """Return each score divided by the best score, or 1 if no score is above 0."""
     top = float(np.max(scores, initial=0.0, where=np.isfinite(scores)))
     return scores / top if top > 0 else np.ones(len(scores))
 
@@ -685,10 +685,10 @@ class ProjectMap(Protocol):
         """The modules of the project by name."""
 
     def find(self, task: str, *, limit: int) -> Sequence[Part]:
-        """Return the modules that a task names, in descending order of match."""
+        """Return the modules that a task names, in descending order of score."""
 
     def rows(self, state: State, project: str, names: Iterable[str]) -> Rows:
-        """Return the rows of memories about the modules, ascending."""
+        """Return the ascending rows of memories about the modules."""
 
 
 def find_project_map(state: State, project: str) -> ProjectMap | None:

@@ -152,7 +152,7 @@ class Entry:
     # A context measures each entry and then renders it in both forms, so each form is computed once.
     @cached_property
     def text(self) -> str:
-        """The entry as plain text, after its entity or heading if it has one."""
+        """The entry as plain text, preceded by the entity or heading if there is one."""
         if self.entity:
             return f"- {self.entity} CONTEXT: {self.words}.\n"
         return (
@@ -163,7 +163,7 @@ class Entry:
 
     @cached_property
     def markdown(self) -> str:
-        """The entry as Markdown, after its entity or heading if it has one."""
+        """The entry as Markdown, preceded by the entity or heading if there is one."""
         if self.entity:
             return (
                 f"> - **{escape_markdown(self.entity)} CONTEXT:** {escape_markdown(self.words)}.\n"
@@ -276,7 +276,7 @@ def make_entry(
     excerpt: Excerpt | None = None,
     measure: Size = _count_bytes,
 ) -> Entry:
-    """Return a memory as an entry of at most ``maximum`` tokens.
+    """Return an entry for a memory, with at most ``maximum`` tokens.
 
     The entry ends with the first of ``marks`` that leaves room for the memory. A text that is too long
     is shortened to what ``excerpt`` returns of it, and then at its end.
@@ -305,7 +305,7 @@ def make_marks(*, uncertain: bool, contradicts: Sequence[str]) -> tuple[str, ...
 def _write_entry(
     state: State, row: int, maximum: int, day: bool, excerpt: Excerpt | None, measure: Size
 ) -> Entry:
-    """Return an entry with a memory's fact, procedure or summary.
+    """Return an entry that states a memory's fact, procedure or summary.
 
     A memory without a summary is written as its text. With ``day``, notes without files begin with
     their day (UTC) and their speaker.
@@ -352,7 +352,7 @@ def _write_entry(
 
 
 def fit_entry(entry: Entry, maximum: int) -> Entry:
-    """Return an entry shortened to ``maximum`` tokens as text and as Markdown."""
+    """Return an entry, shortened to ``maximum`` tokens both as text and as Markdown."""
     if entry.size <= 4 * maximum:
         return entry
     room = maximum - count_tokens(Entry(entry.memory, entry.form, "", entry.head).markdown)
@@ -405,7 +405,7 @@ def _write_steps(state: State, row: int) -> str:
 
 
 def _merge_group(group: list[Entry]) -> Entry:
-    """Return the entries of one entity merged into one entry."""
+    """Return one entry that combines several entries of an entity."""
     first = group[0]
     if len(group) == 1:
         return first
@@ -428,7 +428,7 @@ def _wrap_text(lines: list[str] | tuple[str, ...], weak: bool) -> str:
 
 
 def _wrap_markdown(lines: list[str] | tuple[str, ...], weak: bool) -> str:
-    """Add the note that introduces quoted memories before lines of Markdown."""
+    """Add a note that introduces quoted memories above lines of Markdown."""
     note = _NOTE.replace("between the marks: quoted", "quoted below:") + f" {_WEAK}" * weak
     return f"{note}\n\n{''.join(lines)}".rstrip("\n")
 
@@ -477,7 +477,7 @@ def find_marks(pool: Candidates, pack: Pack, population: Population) -> dict[int
 def _find_contradicting(
     state: State, rows: NDArray[np.int64], population: Population
 ) -> dict[int, list[int]]:
-    """Return the eligible rows that contradict each row, those with the newest edge first."""
+    """Return the eligible rows that contradict each row, starting with the newest edge."""
     crossings = state.edges.crossings(rows)
     relevant = (state.edges.relation[crossings.edge] == _CONTRADICTS) & (
         crossings.neighbour < len(state)

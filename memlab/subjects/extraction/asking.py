@@ -222,7 +222,7 @@ def ask_model(
 
 
 def _text_before(turn: Turn) -> str:
-    """Return the end of the message before a turn, which explains answers such as "yes"."""
+    """Return the end of the preceding message, which explains answers such as "yes"."""
     return "" if turn.before is None else turn.before.text[-_BEFORE:]
 
 
@@ -272,7 +272,7 @@ class _Validator:
         self._answer = "" if answer is None else answer.text
 
     def find(self, quote: str) -> tuple[int, int] | None:
-        """Return the first and last position of a quotation in the message, or None."""
+        """Return the first and last position of a quotation in the message, or None if absent."""
         return find_quotation(quote, self._turn.message.text)
 
     def propose(self, offer: _Offer) -> Proposed:
@@ -326,7 +326,7 @@ class _Validator:
 
 
 def _check_choice(value: str, choices: Sequence[str]) -> str:
-    """Return a model's choice of a kind or sort, or raise if it is not allowed."""
+    """Return a model's choice of a kind or sort, or raise _Dropped if it is not allowed."""
     if value not in choices:
         raise _Dropped("a kind that was not offered")
     return value
@@ -361,7 +361,7 @@ def _strip_possessives(text: str) -> frozenset[str]:
 
 
 def find_quotation(quote: str, text: str) -> tuple[int, int] | None:
-    """Return the first and last position of a quotation in a text, or None if it is absent.
+    """Return the first and last position of a quotation in a text, or None if absent.
 
     White space, case, and the kind of quotation marks and dashes are ignored.
     """
@@ -393,7 +393,7 @@ def _fold_text(text: str) -> str:
 
 
 def _check_line(text: str, max_length: int) -> str:
-    """Return a text as one line; raise _Dropped if it is empty, too long or unprintable."""
+    """Return a text as one line; raise _Dropped for an empty, long or unprintable text."""
     line = " ".join(text.split())
     if len(line) > max_length or not any(map(str.isalnum, line)):
         raise _Dropped("an empty or overlong text")
@@ -406,7 +406,7 @@ def _parse_answer(content: str) -> dict[str, Any]:
     """Parse the JSON answer of a model; raise BadAnswer if it contains no list of proposals."""
     answer = read_json_answer(content, dict[str, Any], "facts and memories as they were asked for")
     if not any(name in answer for name in _FORMS):
-        raise BadAnswer("The answer is not JSON with facts and memories as they were asked for.")
+        raise BadAnswer("The answer is not JSON with facts and memories in the requested form.")
     return answer
 
 

@@ -171,7 +171,7 @@ def _read_post(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
 
 
 def _read_age(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
-    """Yield the fact of an age, as in "I turned 35" or "I'm 35 now"."""
+    """Yield a stated age as a fact, as in "I turned 35" or "I'm 35 now"."""
     if index + 1 >= len(clause) or clause.low(index) not in ("turned", "am"):
         return
     number_index = clause.skip_adverbs(index + 1)[-1]
@@ -225,7 +225,7 @@ def _read_became(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
 
 
 def _read_ended(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
-    """Yield the fact of an ending, as in "I gave up Spanish" or "I switched from Vim"."""
+    """Yield an ending as a fact, as in "I gave up Spanish" or "I switched from Vim"."""
     verb = clause.find_longest(index, _lifecycle_table("endings"))
     if verb is None:
         return
@@ -289,7 +289,7 @@ def _read_present_role(clause: ClauseWords, index: int, start: int) -> Iterator[
 
 
 def _find_loss(clause: ClauseWords, index: int) -> str | None:
-    """Return the longest phrase of loss, such as "died", after the adverbs at a word."""
+    """Return the longest phrase of loss, such as "died", that follows adverbs at a word."""
     while clause.low(index) in table("extraction", "adverbs"):
         index += 1
     return clause.find_longest(index, _lifecycle_words("gone"))
@@ -360,7 +360,7 @@ def _names_profession(value: str) -> bool:
 
 @cache  # the tables of the language do not change
 def _lifecycle_words(name: str) -> frozenset[str]:
-    """Return the words of a list of the lifecycle rules, as a set."""
+    """Return a word list of the lifecycle rules as a set."""
     return frozenset(_lifecycle_table("words")[name])
 
 
@@ -372,7 +372,7 @@ def _list_states() -> frozenset[str]:
 
 @cache  # the tables of the language do not change
 def _list_plain_states() -> frozenset[str]:
-    """Return the lasting states that have no article, such as "vegan"."""
+    """Return the lasting states without an article, such as "vegan"."""
     return frozenset(
         state
         for state in _list_states()

@@ -86,7 +86,7 @@ class Setting:
     code: bool
 
     def signs(self, start: int) -> tuple[str, ...]:
-        """Return the names of the signs that hold at a character position of the message."""
+        """Return the names of the signs that apply at a character position of the message."""
         long = len(self.text) > _LONG_MESSAGE
         signs = {
             "played": self.role_play,
@@ -133,7 +133,7 @@ def read_setting(text: str, *, role_play: bool = False) -> Setting:
 
 
 def begins_role(text: str) -> bool:
-    """Return whether a message asks the assistant to play a role, or starts a game."""
+    """Return whether a message asks the assistant to play a role or a game."""
     return holds(_pad_words(text[: _HEAD + _TAIL]), phrases("circumstances", "roles"))
 
 
@@ -250,7 +250,7 @@ def list_signs(fact: Fact, setting: Setting, *, answered: bool = False) -> tuple
 def adjust_confidence(
     facts: Iterable[Fact], setting: Setting | None, *, answered: bool = False
 ) -> list[Fact]:
-    """Lower the confidence of facts by the signs in their message; drop doubtful facts.
+    """Lower the confidence of facts by signs in their message, and drop doubtful facts.
 
     Each sign multiplies the odds of a fact by its weight. Facts below the minimum confidence are
     dropped.
@@ -297,7 +297,7 @@ _SEVERAL_WORDS = 3
 
 
 def _is_specific(value: str) -> bool:
-    """Return whether a plan contains a name, a number or enough content words."""
+    """Return whether a plan contains a name, a number or several content words."""
     is_named = any(part[:1].isupper() or part[:1].isdigit() for part in value.split()[1:])
     return (
         is_named

@@ -140,7 +140,7 @@ class ClauseValue(NamedTuple):
 
 @cache  # converting lists to sets takes time, and the tables do not change
 def word_table(name: str) -> Any:
-    """Return the table of this name from the extraction rules, with lists as sets."""
+    """Return the table of this name from the extraction rules."""
     return read_table("extraction", name)
 
 
@@ -210,7 +210,7 @@ class ClauseWords:
         )
 
     def find_longest(self, index: int, phrases: Container[str]) -> str | None:
-        """Return the longest of the ``phrases`` that begins at a word, or None without a match."""
+        """Return the longest of the ``phrases`` at a word, or None without a match."""
         for stop in range(min(index + _MOST_OF_A_VERB, len(self)), index, -1):
             phrase = self.join_words(index, stop)
             if phrase in phrases:
@@ -218,7 +218,7 @@ class ClauseWords:
         return None
 
     def measure_phrase(self, index: int, phrases: Sequence[str]) -> int:
-        """Return the number of words in the first phrase that begins at a word, or 0 without one."""
+        """Return the number of words in the first phrase that matches at a word, or 0."""
         for phrase in phrases:
             parts = phrase.split()
             if self.lows[index : index + len(parts)] == parts:
@@ -228,7 +228,7 @@ class ClauseWords:
     # Verbs
 
     def skip_adverbs(self, index: int) -> list[int]:
-        """Return the indices of a possible verb: ``index`` and the index after each adverb."""
+        """Return the indices at which a verb may begin: ``index``, and after each adverb."""
         positions = [index] if index < len(self) else []
         while (
             positions
@@ -273,7 +273,7 @@ class ClauseWords:
         return None
 
     def _find_form(self, own: bool, before: tuple[str, ...], index: int) -> tuple[str, int] | None:
-        """Return the longest verb form that begins at a word, and the index after the form.
+        """Return the longest verb form at a word, and the index after the form.
 
         ``before`` are words that precede the form.
         """
@@ -285,7 +285,7 @@ class ClauseWords:
         return None
 
     def is_something(self, index: int) -> bool:
-        """Return whether "is" follows the adverbs at an index and precedes another word."""
+        """Return whether "is" and another word follow at an index, after optional adverbs."""
         return any(
             self.lows[position] == "is" and position + 1 < len(self)
             for position in self.skip_adverbs(index)
@@ -294,7 +294,7 @@ class ClauseWords:
     # Values
 
     def read_value(self, index: int, sort: str) -> ClauseValue | None:
-        """Return the value that starts at a word and ends by the rules of its sort.
+        """Return the value that starts at a word and ends by the rules for its sort of value.
 
         The value is in the third person. The result is None if the value is empty, refers to the
         moment, or is a whole sentence.
@@ -344,7 +344,7 @@ class ClauseWords:
         )
 
     def is_first_of_two(self, value: ClauseValue) -> bool:
-        """Return whether a value ends with an adjective that further adjectives follow.
+        """Return whether a value ends with an adjective before further adjectives.
 
         An example is "self-directed, independent learning".
         """
@@ -383,7 +383,7 @@ class ClauseWords:
         return len(lows)
 
     def _refers_outside(self, index: int, lows: list[str]) -> bool:
-        """Return whether a pronoun in a value refers to something that the value does not name."""
+        """Return whether a pronoun in a value refers to something outside the value."""
         for position, low in enumerate(lows):
             if low not in word_table("third-pronouns"):
                 continue
@@ -402,7 +402,7 @@ class ClauseWords:
 
 @cache  # the tables of the language do not change
 def _index_forms(own: bool) -> dict[tuple[str, ...], str]:
-    """Return the first-person verbs by the words of their first- or third-person form.
+    """Return an index from the words of a verb form to the first-person verb.
 
     With ``own``, the form is that of the first person, otherwise that of the third.
     """
@@ -518,7 +518,7 @@ def _is_role(low: str) -> bool:
 
 
 def is_lasting_plan(plan: str, *, said_to_someone: bool) -> bool:
-    """Return whether a plan or wish concerns a life rather than a task."""
+    """Return whether a plan or wish concerns the user's life rather than a task."""
     words = [word for word in plan.lower().split() if word not in word_table("adverbs")]
     if not words or words[0] not in word_table("life-verbs"):
         return (
@@ -701,7 +701,7 @@ def _select_thing_verbs(
 
 @cache  # the tables of the language do not change
 def _change_words() -> frozenset[str]:
-    """Return a set of words; every statement of a life change contains at least one of them."""
+    """Return words of which each statement of a life change contains at least one."""
     tables = lexicon()["lifecycle"]
     verbs = [
         *tables["endings"],

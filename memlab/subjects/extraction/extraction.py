@@ -259,7 +259,7 @@ class Learned(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The frame of ``extracted``, with one row per proposal."""
+        """A frame with one row per proposal; see ``Extracted.frame``."""
         return self.extracted.frame
 
     def __repr__(self) -> str:
@@ -362,7 +362,7 @@ class Extraction:
         decisions: dict[tuple[object, ...], bool] = {}
 
         def admits(text: str, reading: Utterance, role: str) -> bool:
-            """Return whether to store an utterance, from a cache of earlier decisions."""
+            """Return whether to store an utterance; earlier decisions are cached."""
             reads = self._core.pack.policies["admit"].inputs
             key = (
                 role,
@@ -429,7 +429,7 @@ class Extraction:
     def _turn_before(
         self, session: str | None, project: str | None, skipped: int
     ) -> Message | None:
-        """Return the stored turn before a session's last ``skipped`` turns, or None."""
+        """Return the turn before a session's last ``skipped`` turns, or None without a turn."""
         if session is None:
             return None
         turns = self._turns(session, project, 1)
@@ -590,7 +590,7 @@ class Extraction:
 
 
 def _is_of_person(proposal: Proposed) -> bool:
-    """Return whether a proposal is a fact that users state about themselves."""
+    """Return whether a proposal is a fact that users stated about themselves."""
     return proposal.fields.get("subject") == USER and proposal.fields["provenance"] == "user-stated"
 
 
@@ -658,7 +658,7 @@ class _ModelReader:
     def _read_all(
         self, messages: Sequence[Message]
     ) -> Iterator[tuple[Sequence[Turn], Read | ModelError]]:
-        """Yield the model's proposals or the error of each request, in the order of the messages."""
+        """Yield the proposals or the error of each request, in the order of the messages."""
         requests = _divide_messages(messages, self._model.batch)
         # The first request goes alone: it finds out whether the server answers, and which fields of
         # a request it refuses.
@@ -671,7 +671,7 @@ class _ModelReader:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _read(self, turns: Sequence[Turn]) -> list[tuple[Sequence[Turn], Read | ModelError]]:
-        """Yield a model's proposals for messages; halve the request after an unusable answer."""
+        """Yield a model's proposals; after an unusable answer, send half of the messages."""
         try:
             if self._silent >= _SILENT:
                 raise NoAnswer(

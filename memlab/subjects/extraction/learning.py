@@ -153,7 +153,7 @@ _OPEN = ("breakthrough", "failure", "pivot", "solution")
 
 
 def _find_trigger(low: str) -> list[str]:
-    """Return the first informative word after a prohibition in a list, or an empty list.
+    """Return a list with the first informative word after a prohibition, or an empty list.
 
     The warning is then recalled when a query mentions the forbidden thing.
     """
@@ -167,7 +167,7 @@ def _find_trigger(low: str) -> list[str]:
 
 
 def _find_procedures(messages: Sequence[Message], where: Scope) -> Iterator[Proposed]:
-    """Yield a procedure, made of successful tool calls, for each task that the user confirmed."""
+    """Yield a procedure of successful tool calls for each completed task."""
     task: Source | None = None
     pending: list[str] = []
     succeeded: list[str] = []
@@ -299,7 +299,7 @@ def _went_wrong(message: Message) -> bool:
 
 
 def _build_procedure(task: Source, succeeded: list[str], failed: list[str]) -> Proposed | None:
-    """Return a procedure made of a task's successful tool calls, or None.
+    """Return a procedure made of a task's successful tool calls, or None without such calls.
 
     Repeated calls count once. A procedure needs at least two steps.
     """

@@ -47,7 +47,7 @@ _PLACING = ("at", "on", "in", "under", "from", "by", "to", "between", "near", "f
 
 
 def read_possession(clause: ClauseWords, position: int) -> Fact | None:
-    """Return the fact about a possession in a clause, or None."""
+    """Return the fact about a possession in a clause, or None for other clauses."""
     if position >= len(clause):
         return None
     return (
@@ -99,7 +99,7 @@ def read_relative(clause: ClauseWords, position: int) -> tuple[Fact | None, Subj
 
 
 def _measure_copula(clause: ClauseWords, index: int) -> int:
-    """Return 1 if the word at ``index`` is "is" and only a name follows, otherwise 0.
+    """Return 1 if "is" and then only a name follow at ``index``, otherwise 0.
 
     "My boss is Karl" counts, "My sister is French" does not.
     """
@@ -110,7 +110,7 @@ def _measure_copula(clause: ClauseWords, index: int) -> int:
 
 
 def _read_name_of_relative(clause: ClauseWords, position: int) -> tuple[Fact | None, None] | None:
-    """Return the fact in a phrase such as "My daughter's name is Lucia", or None."""
+    """Return the fact in a phrase such as "My daughter's name is Lucia", if it matches."""
     relation = clause.low(position + 1).removesuffix("'s")
     if (
         relation == clause.low(position + 1)
@@ -129,7 +129,7 @@ def _read_name_of_relative(clause: ClauseWords, position: int) -> tuple[Fact | N
 def _build_name_fact(
     clause: ClauseWords, index: int, stop: int, start: int, predicate: str
 ) -> Fact:
-    """Return the fact that a relative of the user has a name, which is read at these words."""
+    """Return the fact that gives a relative of the user the name at these words."""
     return Fact(
         USER,
         predicate,
@@ -401,7 +401,7 @@ def _build_property_fact(
 def _read_specific_value(
     clause: ClauseWords, index: int, noun: str, *, alone: bool
 ) -> ClauseValue | None:
-    """Return the value that begins at a word if it is specific, otherwise None.
+    """Return the value at a word if it is specific, otherwise None.
 
     ``noun`` is the last noun of the property. ``alone`` is whether the property has no owner.
     """
@@ -449,5 +449,5 @@ def _has_name(clause: ClauseWords, start: int, stop: int) -> bool:
 
 
 def _are_nouns(lows: list[str]) -> bool:
-    """Return whether the words are not empty and may all be part of a noun phrase."""
+    """Return whether the list has words and each may be part of a noun phrase."""
     return bool(lows) and word_table("no-nouns").isdisjoint(lows)

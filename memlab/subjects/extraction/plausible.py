@@ -173,7 +173,7 @@ def _rate_study(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_knowledge(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate how plausible it is that a person knows a value, such as a language."""
+    """Rate how plausibly a person knows a value, such as a language."""
     allowed = {
         "a",
         "some",
@@ -197,7 +197,7 @@ def _rate_knowledge(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_age(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate an age; anything but a number from 1 to the oldest age is implausible."""
+    """Rate an age; everything except a number up to the oldest age is implausible."""
     if not value.isdigit() or not 0 < int(value) <= _OLDEST:
         return "no"
     return "fine" if subject != USER or int(value) >= _YOUNGEST_WRITER else "no"
@@ -254,7 +254,7 @@ def _rate_work(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_language(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a language; names and known languages are plausible, manners are not."""
+    """Rate a language; names and listed languages are plausible, manners are not."""
     if words[0] in _plausible_words("manners"):
         return "no"
     is_named = any(part[:1].isupper() for part in value.split())
@@ -332,7 +332,7 @@ def _rate_wish(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_being(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a role, trait or origin of a person, and pass other values to ``_rate_thing``."""
+    """Rate a role, trait or origin of a person, or call ``_rate_thing`` for other values."""
     if words[-1] in _plausible_words("unfinished") or words[-1] in vocabulary(
         "extraction", "favourites"
     ):
@@ -368,7 +368,7 @@ def _rate_thing(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_role(subject: str, words: list[str]) -> Plausibility:
-    """Rate a role; roles of the user or a relative and known occupations are plausible.
+    """Rate a role; known occupations and roles of the user or a relative are plausible.
 
     Roles of others are often common knowledge or fiction, so they are doubtful.
     """
@@ -407,7 +407,7 @@ def _names_role(word: str) -> bool:
 
 
 def _has_content(words: list[str], name: str) -> bool:
-    """Return whether any word is not a filler and not in the word list ``name``."""
+    """Return whether any word is neither a filler nor in the word list ``name``."""
     fillers = (
         vocabulary("negation", "fillers")
         | vocabulary("acts", "openers")
@@ -418,7 +418,7 @@ def _has_content(words: list[str], name: str) -> bool:
 
 @cache  # the tables of the language do not change
 def _plausible_words(name: str) -> frozenset[str]:
-    """Return the words of a list of the plausibility rules, as a set."""
+    """Return a word list of the plausibility rules as a set."""
     return frozenset(lexicon()["plausible"][name])
 
 

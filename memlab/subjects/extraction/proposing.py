@@ -99,7 +99,7 @@ class Source:
     def memory(
         self, rule: str, text: str, fields: Mapping[str, Any], position: tuple[int, int]
     ) -> Proposed:
-        """Return a proposal for a memory of the message.
+        """Return a proposal for a memory that is made from the message.
 
         ``rule`` is the rule that recognised the memory. ``position`` is the position of the
         quotation.
@@ -238,7 +238,7 @@ def _is_worth_proposing(fact: Fact, message: Message) -> bool:
 
 
 def find_question(message: Message, before: Message | None) -> str | None:
-    """Return another speaker's question that a message answers, or None without one."""
+    """Return another speaker's question that a message answers, or None without a question."""
     if before is None or not before.text or before.role == "tool":
         return None
     same = (before.role, before.speaker) == (message.role, message.speaker)
@@ -278,7 +278,7 @@ def _may_be_memorable(text: str) -> bool:
 
 @cache  # the tables of the language do not change
 def _memorable_first_words() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Return the first words of memorable phrases and of times, and the speakers' pronouns."""
+    """Return the first words of memorable phrases, first words of times, and pronouns."""
     times = frozenset(phrase.split()[0] for phrase in phrases("utterance", "times"))
     return frozenset(_index_memorable_phrases()), times, vocabulary("utterance", "speakers")
 
@@ -298,7 +298,7 @@ def _index_memorable_phrases() -> dict[str, tuple[str, ...]]:
 
 
 def _adjust_for_small_talk(fact: Fact, message: Message) -> float:
-    """Return the confidence of a fact, lowered for the small talk of named speakers."""
+    """Return the confidence of a fact, which is lower in small talk of named speakers."""
     own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
     small_talk = fact.kind == "fact" or (
         fact.predicate == "is" and not own and "their" not in fact.value.split()
@@ -325,7 +325,7 @@ def _name_subject(subject: str) -> str:
 def _propose_shared(
     answered: list[Fact], answer: Completed | None, facts: list[Fact], source: Source
 ) -> Iterator[Proposed]:
-    """Yield one memory that quotes all that a user shared in a message."""
+    """Yield one memory that quotes everything that a user shared in a message."""
     message = source.message
     own = [
         fact for fact in facts if _is_of_user(fact.subject) and fact.confidence >= _WORTH_SHARING
@@ -357,7 +357,7 @@ def _propose_shared(
 def _propose_quotations(
     source: Source, fact_positions: list[tuple[int, int]], *, has_question: bool
 ) -> Iterator[Proposed]:
-    """Yield quotations of events, corrections and standing orders as memories.
+    """Yield memories that quote events, corrections and standing orders.
 
     Sentences that gave a fact are left out, and so are sentences that only express a feeling.
     """
@@ -456,7 +456,7 @@ _NO_SUCH = re.compile(
 
 
 def _choose_rule(low: str, *, of_user: bool, has_question: bool) -> str | None:
-    """Return the rule that makes a sentence worth remembering, or None."""
+    """Return the rule by which to remember a sentence, or None if no rule applies."""
     if of_user and corrects(low, answers_question=has_question) and _NO_SUCH.match(low) is None:
         return "corrects"
     if of_user and tells_event(low):
@@ -468,7 +468,7 @@ def _choose_rule(low: str, *, of_user: bool, has_question: bool) -> str | None:
 def _propose_words(
     source: Source, rule: str, text: str, kind: str, position: tuple[int, int]
 ) -> Proposed:
-    """Return a proposal for a memory in the speaker's own words."""
+    """Return a proposal for a memory that quotes the speaker."""
     provenance = provenance_of(source.message.role, ("corrects",) if rule == "corrects" else ())
     return source.memory(
         rule, text, {"kind": kind, "confidence": _SURE_OF_WORDS, "provenance": provenance}, position
@@ -476,5 +476,5 @@ def _propose_words(
 
 
 def _write_reason(rule: str) -> str:
-    """Return the reason field of a memory: the rule or model that extracted it."""
+    """Return the reason stored with a memory: the rule or model that extracted it."""
     return f"extracted by the {rule if rule.startswith('model ') else f'rule {rule}'}"

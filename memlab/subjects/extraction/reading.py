@@ -135,7 +135,7 @@ def _containing_sentence(text: str, position: int) -> str:
 def _read_clause(
     clause: ClauseWords, before: Subject | None, person: str | None, role: str
 ) -> Iterator[tuple[Fact | None, Subject | None]]:
-    """Yield the facts of one clause, each with the clause's subject.
+    """Yield the facts that one clause states, each with the fact's subject.
 
     A subject without a fact comes with None.
     """
@@ -211,7 +211,7 @@ def _index_opening_phrases() -> dict[str, list[list[str]]]:
 
 
 def _measure_opening(clause: ClauseWords, position: int) -> int:
-    """Return the number of words in the opening phrase at an index, or 0 without one."""
+    """Return the number of words in the opening phrase at an index, or 0."""
     phrases = _index_opening_phrases().get(clause.low(position), ())
     return max(
         (
@@ -226,7 +226,7 @@ def _measure_opening(clause: ClauseWords, position: int) -> int:
 def _find_subject(
     clause: ClauseWords, position: int, before: Subject | None, person: str | None, role: str
 ) -> Subject | None:
-    """Return the subject that begins at a word of a clause, or None if it is unclear."""
+    """Return the subject at a word of a clause, or None for an unclear subject."""
     if position >= len(clause):
         return None
     low, start = clause.low(position), clause.words[position].start
@@ -248,7 +248,7 @@ def _find_subject(
 
 
 def _find_named_subject(clause: ClauseWords, position: int) -> Subject | None:
-    """Return a subject of capitalised words before a verb, as in "Ada works", or None."""
+    """Return a subject of capitalised words before a verb, as in "Ada works"."""
     for stop in range(clause.find_name_end(position, 3), position, -1):
         if clause.find_verb(stop, own=False) is None and not clause.is_something(stop):
             continue
@@ -267,7 +267,7 @@ def _find_named_subject(clause: ClauseWords, position: int) -> Subject | None:
 
 
 def _find_thing_subject(clause: ClauseWords, position: int) -> Subject | None:
-    """Return a thing as the subject of a clause, as in "The backend is written in"."""
+    """Return a thing as a clause's subject, as in "The backend is written in"."""
     article = clause.low(position) in ("the", "our", "my")
     start = position + article
     for stop in range(start + 1, min(start + (3 if article else 1), len(clause)) + 1):
@@ -292,7 +292,7 @@ def _is_done_by_things(verb: tuple[str, int] | None) -> bool:
 
 
 def _find_owned_subject(clause: ClauseWords, position: int) -> Subject | None:
-    """Return a possession as the subject of a clause, as in "Omar's brother lives".
+    """Return a possession as a clause's subject, as in "Omar's brother lives".
 
     A thing needs a verb that things can do, as in "Ben's laptop runs on".
     """
@@ -316,7 +316,7 @@ def _find_owned_subject(clause: ClauseWords, position: int) -> Subject | None:
 
 
 def _read_predicate(clause: ClauseWords, subject: Subject, role: str) -> Iterator[Fact]:
-    """Yield the facts that the verb or "is" after a subject expresses."""
+    """Yield the facts that a verb or "is" states about the subject before it."""
     start = subject.start
     match = clause.find_verb(subject.verb, own=subject.own)
     if match is None:
@@ -344,7 +344,7 @@ def _read_predicate(clause: ClauseWords, subject: Subject, role: str) -> Iterato
 
 
 def _verb_confidence(subject: Subject, role: str, verb: str) -> float:
-    """Return the confidence of a fact, which depends on the verb, speaker and subject."""
+    """Return the confidence of a fact, given its verb, speaker and subject."""
     if role != "user":
         return INFERRED
     if verb in ("moved to", "joined", "relocated to", "started at"):
@@ -406,7 +406,7 @@ def _last_word(value: str) -> str:
 
 
 def _is_in_capitals(text: str, start: int, stop: int) -> bool:
-    """Return whether a clause is in capital letters, which then do not mark names."""
+    """Return whether a clause is in capitals, so that capitals do not mark names."""
     letters = [sign for sign in text[start:stop] if sign.isalpha()]
     return len(letters) > _SHOUTED and all(sign.isupper() for sign in letters)
 
@@ -416,7 +416,7 @@ _SHOUTED = 3
 
 
 def _is_shouted(word: str) -> bool:
-    """Return whether a capitalised word is ordinary: "WEATHER" is, "MTC" is not."""
+    """Return whether a word in capitals is an ordinary word: "WEATHER" is, "MTC" is not."""
     return word.isupper() and is_plain_word(word.lower())
 
 
@@ -479,7 +479,7 @@ Elsewhere it may be a role in a game.
 def _read_role(
     clause: ClauseWords, index: int, subject: Subject, confidence: float, *, strict: bool
 ) -> Iterator[Fact]:
-    """Yield the role of a subject; "a nurse at St. Mary's" also gives an employer.
+    """Yield the role of a subject, and the employer in "a nurse at St. Mary's".
 
     With ``strict``, the role must begin with an article or be a trait.
     """

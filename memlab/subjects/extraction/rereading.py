@@ -39,7 +39,7 @@ class ExtractedMemories(Dependents):
     """
 
     def find(self, state: State, row: int, new: str, others: Collection[int]) -> list[int]:
-        """Return the rows of extracted memories that the corrected text no longer states."""
+        """Return the rows of extracted memories that the corrected text no longer supports."""
         return find_outdated(state, row, new, others)
 
     def revise(
@@ -93,7 +93,7 @@ class Revision:
 
 
 def find_outdated(state: State, row: int, new: str, others: Collection[int]) -> list[int]:
-    """Return the rows of active memories that only the old text of a memory supports.
+    """Return the rows of active memories that only a memory's old text supports.
 
     A memory counts if it has an edge ``derived-from`` to the corrected memory, or if it keeps a
     quotation. The quotation must be in the old text but not in the ``new`` text, and the memory
@@ -128,7 +128,7 @@ def find_outdated(state: State, row: int, new: str, others: Collection[int]) -> 
 
 
 def pair_proposals(state: State, row: int, text: str, rows: Sequence[int]) -> list[Revision]:
-    """Pair each extracted memory with its new proposal from the corrected text, or None.
+    """Pair extracted memories with their replacements in the corrected text.
 
     ``rows`` are the memories that were extracted from the memory in ``row``.
     """

@@ -222,7 +222,7 @@ class Extracted(Sequence[Proposed], Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per proposal, with its fields and its position in the message.
+        """A frame with one row per proposal: fields, and position in the message.
 
         The columns are ``item``, ``sort``, ``kind``, ``subject``, ``predicate``, ``object``,
         ``value``, ``text``, ``confidence``, ``provenance``, ``rule``, ``message``, ``start``,

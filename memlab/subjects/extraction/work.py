@@ -131,7 +131,7 @@ class Call:
 
     @cached_property
     def parts(self) -> dict[str, str]:
-        """The commands of a command line by program, such as "pytest"; readers are left out."""
+        """The commands in a command line, by program; commands that only read are left out."""
         line = self.command.partition("<<")[0]
         masked = _QUOTED.sub(lambda match: "_" * len(match.group()), line)
         result, start = {}, 0
@@ -149,11 +149,11 @@ class Call:
 
     @property
     def program(self) -> str:
-        """The last program of the command line, or "" if it runs no program."""
+        """The last program in the command line, or "" for a line without programs."""
         return next(reversed(self.parts), "")
 
     def find(self, program: str) -> str | None:
-        """Return the command that runs a program, or None if the call does not run it."""
+        """Return the command of a call that runs a program, or None for other calls."""
         return next(
             (
                 part
@@ -165,7 +165,7 @@ class Call:
 
 
 def find_work(messages: Sequence[Message], where: Scope) -> list[Proposed]:
-    """Return the lessons of a session in which tools ran commands or changed files."""
+    """Return the lessons of a session in which tools ran commands or opened files."""
     calls = read_calls(messages)
     if not calls:
         return []
@@ -279,7 +279,7 @@ class _Work:
         return Proposed("memory", text, sort, number, start, stop, span, fields)
 
     def files_of(self, turn: int) -> list[str]:
-        """Return the files that a turn edited, read or named, in this order.
+        """Return the files of a turn: edited files first, then read files, then named files.
 
         A turn without any comments on the turn before.
         """
@@ -323,7 +323,7 @@ class _Work:
                 yield self.propose("gotcha", text, call.number, files, (0, 0), programs)
 
     def _find_replacement(self, call: Call) -> Call | None:
-        """Return the turn's next successful command if a call's command does not exist, or None."""
+        """Return a command that replaces a missing command in the same turn, if there is one."""
         if _MISSING.search(call.error) is None:
             return None
         rest = self.calls_of[self.turns[call.number]]
@@ -337,7 +337,7 @@ class _Work:
         )
 
     def _explain(self, start: int, stop: int) -> str:
-        """Return the sentence that explains a failure or, failing that, the success after it."""
+        """Return a sentence that explains a failure, or a sentence after the later success."""
         sentences = [
             (number, sentence)
             for number in range(start, min(stop + 3, len(self.messages)))
@@ -353,7 +353,7 @@ class _Work:
     # -- sentences --------------------------------------------------------------------------------------------
 
     def read_sentences(self) -> Iterator[Proposed]:
-        """Yield the lessons that sentences of a session state, the user's first.
+        """Yield the lessons in sentences of a session, first those of the user.
 
         The user's come first, because an agent repeats them.
         """
@@ -372,7 +372,7 @@ class _Work:
                     del lessons[:-_COMPARED]
 
     def _read_message(self, number: int) -> Iterator[Proposed]:
-        """Yield the lessons of a message, each as a sentence or as the whole message."""
+        """Yield the lessons in a message, each from a sentence or from the whole message."""
         message, turn = self.messages[number], self.turns[number]
         text, by_user = message.text, message.role == "user"
         is_first = by_user and self.calls[0].number > number
@@ -406,7 +406,7 @@ class _Work:
                 yield self.propose(sort, lesson, number, files, (start, stop), programs)
 
     def _read_answer(self, number: int) -> str:
-        """Return a message's answer with the question before it, or "" if it answers none.
+        """Return a question and the answer that a message gives, or "" without a question.
 
         A user answers the agent's last question, and an agent with its last words a question of the
         user that it looked into.
@@ -441,7 +441,7 @@ class _Work:
 
 
 def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
-    """Return the steps from a failed call to the next result, or "" if nothing was changed."""
+    """Return a text about a failure, the steps after it and the next result."""
     # What failed comes first, then what replaced it, then what made it pass.
     failing = call.parts[call.program]
     passing = after.find(call.program) or after.parts.get(after.program, "")
@@ -469,7 +469,7 @@ def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
 
 
 def _list_sentences(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the position and text of each statement in a message, without code blocks."""
+    """Yield position and text of each statement in a message, without code blocks."""
     own = _FENCE.sub(lambda match: " " * len(match.group()), text)
     for part in read_sentences(own):
         if part.act not in ("question", "wish", "greeting"):
@@ -496,7 +496,7 @@ def _read_rejection(text: str) -> str:
 
 
 def _choose_sort(sentence: str, low: str, *, by_user: bool, is_first: bool) -> str | None:
-    """Return the sort of lesson that a sentence states, or None without a lesson.
+    """Return the sort of lesson that a sentence states, or None for other sentences.
 
     The first message of a user states the task, so that only plain rules in it are lessons.
     """

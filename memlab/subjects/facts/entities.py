@@ -80,7 +80,7 @@ def find_entity(entities: Entities, name: str) -> int:
 def decide_declaration(
     entities: Entities, name: str, type: str | None, aliases: Sequence[str]
 ) -> Decision:
-    """Return the decision to create an entity or to add a type and aliases to it.
+    """Return the decision to create an entity, or to extend it with a type and aliases.
 
     Raises InputError if another entity has one of the aliases.
     """
@@ -132,7 +132,7 @@ def decide_merge(state: State, name: str, into: str) -> Decision:
 
 
 def decide_undo(state: State, name: str) -> Decision:
-    """Return the decision to undo a merge and give the entity its facts and edges back.
+    """Return the decision to undo a merge and to return the entity's facts and edges.
 
     Only facts and edges that still belong to the merged entity are returned.
     """
@@ -249,7 +249,7 @@ def _find_mentions(state: State, name: str) -> tuple[Rows, Rows]:
 
 
 def _find_unnamed(entities: Entities, root: int, *, excluded: int | None = None) -> Rows:
-    """Return the rows that mention an entity merged into ``root`` other than in a fact.
+    """Return the rows that mention an entity merged into ``root``, except in facts.
 
     Such a row has the merged entity neither as subject nor as object. Entities below ``excluded``
     are left out.
@@ -602,7 +602,7 @@ class LabEntities:
         )
 
     def _decide(self, name: str, decide: Callable[[State], Decision]) -> Entity:
-        """Write a decision about entities as an event, and return the entity."""
+        """Write a decision about an entity as an event, and return the entity."""
         with self._core.store.writing() as tx:
             decision = decide(self._core.store.state)
             tx.event(
@@ -615,7 +615,7 @@ class LabEntities:
 
     @staticmethod
     def _listed(state: State, name: str) -> Entity:
-        """Return the entity of this name, with its current facts and names."""
+        """Return the named entity with its present facts and names."""
         entities = get_entities(state)
         return Entity.of(entities.summarize(find_entity(entities, name)), infer_types(state))
 
@@ -623,7 +623,9 @@ class LabEntities:
 def check_name(role: str, name: object) -> None:
     """Raise InputError for an invalid name, and PrivacyError for a secret."""
     if not isinstance(name, str) or len(name) > _LONGEST:
-        raise InputError(f"A {role} is a string of 1 to {_LONGEST} characters, not {name!r:.60}.")
+        raise InputError(
+            f"A {role} must be a string of 1 to {_LONGEST} characters, not {name!r:.60}."
+        )
     refuse(validate_text(name, where=role), f"the {role}")
     if role != "value":
         entity_key(name)

@@ -61,7 +61,7 @@ class LabFacts:
 
     @property
     def entities(self) -> LabEntities:
-        """The entities that facts are about: declare, list, merge and split them."""
+        """The accessor for entities: declare, list, merge and split them."""
         entities: LabEntities = self._core.component("entities")
         return entities
 
@@ -231,7 +231,7 @@ class LabFacts:
 
     @checked
     def retract(self, fact: Memories, *, reason: str | None = None) -> None:
-        """Mark a fact as never true; from then on only ``lab.facts.frame`` lists it.
+        """Mark a fact as never true, so that only ``lab.facts.frame`` still lists it.
 
         Facts that it superseded stay superseded. If the same fact is stored later, it is a new one.
         Packs that forget retracted facts, such as ``factgraph``, delete it in the next pass of

@@ -137,7 +137,7 @@ def _changes_state(new: Triple, old: Triple) -> bool:
 
 
 def _ends_by_name(new: Triple, old: Triple) -> bool:
-    """Return whether a new fact names an older fact's thing as ended.
+    """Return whether a new fact reports the end of the thing in an older fact.
 
     Examples: "quit my job", "sold the car".
     """
@@ -181,7 +181,7 @@ def _is_of_another_kind(new: str, old: str, words: list[str]) -> bool:
 
 
 def _is_opposite(new: Triple, old: Triple) -> bool:
-    """Return whether two facts give opposite opinions of one thing, such as likes and dislikes."""
+    """Return whether two facts express opposite opinions of one thing."""
     for pair in lexicon()["lifecycle"]["words"]["opposites"]:
         if {new.predicate, old.predicate} == set(pair.split()):
             return bool(_stem_value(new.value) & _stem_value(old.value))
@@ -212,7 +212,7 @@ def _is_gone(new: Triple) -> bool:
 
 
 def _had_lost_thing(name: str, old: Triple) -> bool:
-    """Return whether an older fact's subject had the thing that is now lost.
+    """Return whether an older fact says that its subject had the thing now lost.
 
     The lost thing is given by its name, or as "user's dog".
     """
@@ -278,13 +278,13 @@ def _find_state(value: str) -> str:
 
 @cache  # the tables that this reads do not change
 def _lifecycle_words(name: str) -> frozenset[str]:
-    """Return the words of a list of the lifecycle rules, as a set."""
+    """Return a word list of the lifecycle rules as a set."""
     return frozenset(lexicon()["lifecycle"]["words"][name])
 
 
 @cache  # the tables that this reads do not change
 def _ending_predicates() -> frozenset[str]:
-    """Return the predicates of verbs of ending, such as "sold" or "gave up"."""
+    """Return the predicates of verbs that report an ending, such as "sold"."""
     endings: dict[str, Any] = lexicon()["lifecycle"]["endings"]
     return frozenset(predicate for predicate, _ in endings.values())
 
@@ -296,7 +296,7 @@ def _stem_words(words: tuple[str, ...]) -> frozenset[str]:
 
 
 def _stem_value(value: str) -> frozenset[str]:
-    """Return the stems of a value's words, without words of little meaning."""
+    """Return the stems of a value's words, except words of little meaning."""
     return frozenset(
         _stem_word(word) for word in words_of(value) if word not in _lifecycle_words("light")
     )
@@ -381,7 +381,7 @@ def decide_succession(
     told: Sequence[Sequence[Any]] = (),
     now: int,
 ) -> Succession:
-    """Decide which stored facts the new facts end, and which new facts are already over.
+    """Decide which stored facts the new facts end, and which new facts have already ended.
 
     A fact that is stated again after another value is valid again. The statement ends the fact with
     the other value, whose valid time becomes a gap in the repeated fact.
@@ -499,7 +499,7 @@ def _build_change(
 
 
 def _write_reason(new: _Fact, old: _Fact) -> str:
-    """Return the reason that is stored with an ended fact."""
+    """Return the reason to store with an ended fact."""
     return f"Updated: {old.triple.predicate} {old.triple.value} -> {new.triple.predicate} {new.triple.value}"
 
 
@@ -509,7 +509,7 @@ def _read_new_fact(
     """Return the fact in a new row, or None if the row is not a fact."""
 
     def of(name: str) -> Any:
-        """Return a field of the new row, or the field's default."""
+        """Return a field of the new row, or the default of the field."""
         column = columns.get(name)
         value = None if column is None else column[position]
         return MEMORY[name].default if value is None and name in MEMORY else value
@@ -590,7 +590,7 @@ def _read_stored_fact(state: State, row: int) -> _Fact | None:
 
 
 def _close_interval(until: int) -> int:
-    """Return the end of an interval, or the far future if it is still open."""
+    """Return the end of an interval, or the far future for an open interval."""
     return _FOREVER if until == NEVER else until
 
 

@@ -57,7 +57,7 @@ def is_first_person(text: str) -> bool:
 
 
 def convert_to_third_person(text: str) -> str | None:
-    """Return a first-person text in the third person without a subject, or None if unsure.
+    """Return a first-person text in the third person, or None for an uncertain result.
 
     Return None if the result would not be certain.
 
@@ -172,7 +172,7 @@ class Narrative(Displayed):
         return printable(f"<Narrative, {self.tokens} of {self.budget} tokens>\n{self.text}")
 
     def _display(self) -> object:
-        """Return the narrative's lines and a note about the budget."""
+        """Return the narrative's lines and a note about the token budget."""
         note = f"{self.tokens} of {self.budget} tokens" + (
             f", {self.left_out} left out" if self.left_out else ""
         )
@@ -204,7 +204,7 @@ def write_narrative(
     query: str = "",
     stop_words: frozenset[str] = frozenset(),
 ) -> Narrative:
-    """Write the memories in these rows, best first, with one line per entity.
+    """Write the memories in these rows, with one line per entity.
 
     Memories that are not recallable or not valid now are left out; staged facts are marked. The
     entities that the query names come first, in the query's order. Other entities follow, ordered
@@ -257,7 +257,7 @@ def write_profile(
 def select_profile_rows(
     state: State, pack: Pack, entity: str, now: int, *, visible: NDArray[np.bool_] | None = None
 ) -> Rows:
-    """Return the rows of memories for a profile of an entity, best first.
+    """Return the rows of memories for an entity's profile, in descending order of score.
 
     They are its valid facts, and for the user also memories of the kinds personal, preference, goal
     and trait. `visible` masks the rows that may take part. The order is by the pack's
@@ -310,7 +310,7 @@ def _write_statement(state: State, row: int, *, entity: str | None = None) -> _S
 def _fit_to_budget(
     statements: Sequence[_Statement], write: Callable[[Sequence[_Statement]], str], budget: int
 ) -> Narrative:
-    """Return the best statements that fit into the budget."""
+    """Return the highest-ranked statements that fit into the budget."""
     result: list[_Statement] = []
     text = ""
     for statement in statements:

@@ -23,7 +23,7 @@ __all__ = ["build_log", "list_memories", "open_store_at", "open_store_for"]
 
 
 def open_store_at(store: Store, when: When | None, *, event: int | None, progress: bool) -> Store:
-    """Return the store as it was at a time or after an event; see ``Lab.at``."""
+    """Return the store at a past time or after an event; see ``Lab.at``."""
     # The clock of the copy stands still, at the requested time or at the time of the event.
     if (when is None) == (event is None):
         raise InputError("at needs either a time or event=. Pass one of them, not both.")
@@ -40,7 +40,7 @@ def open_store_at(store: Store, when: When | None, *, event: int | None, progres
             if first is None
             else f" It began with event {first.seq}, at {from_micros(first.at).isoformat()}."
         )
-        raise InputError(f"There was no lab then.{began} Pass a later time or event.")
+        raise InputError(f"The lab did not exist at that time.{began} Pass a later time or event.")
     last = next(iter(journal.events(after=event - 1, upto=event)))
     view = JournalView(journal, event)
     clock = ManualClock(last.at if when is None else when)
@@ -57,7 +57,7 @@ def open_store_for(store: Store, viewer: str) -> Store:
     """Return the store as a viewer sees it; see ``Lab.at``."""
     if not viewer:
         raise InputError(
-            'viewer is the name of a user or an agent, such as "agent:coder", not an empty name.'
+            'viewer must be the name of a user or an agent, such as "agent:coder", not an empty name.'
         )
     refuse(viewer, "viewer")
     if not isinstance(store, ViewerStore):
@@ -101,7 +101,7 @@ def build_log(events: Iterable[Event], *, hidden: NDArray[np.bool_] | None = Non
 
 
 def list_memories(event: Event) -> list[int]:
-    """Return the ids of memories that an event added, returned, judged or changed, ascending."""
+    """Return the ascending ids of memories that an event added, returned or changed."""
     # Each field of an event's body names memories in its own way.
     body = event.body
     concerned_ids: set[int] = set()
@@ -124,7 +124,7 @@ def list_memories(event: Event) -> list[int]:
 
 
 def _drop_hidden(ids: list[int], hidden: NDArray[np.bool_] | None) -> list[int]:
-    """Return the memory ids without those of hidden memories."""
+    """Return the memory ids, without ids of hidden memories."""
     return ids if hidden is None else [id for id in ids if not hidden[id - 1]]
 
 

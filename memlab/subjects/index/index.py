@@ -103,7 +103,7 @@ class LabIndex:
         if not len(stored):
             raise InputError(
                 f"A comparison needs at least {BLOCK:,} memories, one block of an index, and the lab has "
-                f"{len(store.state.vectors):,}. Up to {EXACT_UP_TO:,} exact search is right."
+                f"{len(store.state.vectors):,}. Up to {EXACT_UP_TO:,} memories, exact search is fast enough."
             )
         if vectors is None:
             drawn = np.random.default_rng(seed).choice(

@@ -78,7 +78,7 @@ def compare_ways(
 
 
 def _search_exactly(vectors: Vectors, n: int, _folder: Path, _chosen: Mapping[str, int]) -> Way:
-    """Return exact search by NumPy on single-precision vectors."""
+    """Return an exact search by NumPy on single-precision vectors."""
     matrix = vectors.take().astype(np.float32)
     norms = np.sqrt(np.maximum(np.vecdot(matrix, matrix), 1.0)).astype(np.float64)
     return Way(
@@ -88,7 +88,7 @@ def _search_exactly(vectors: Vectors, n: int, _folder: Path, _chosen: Mapping[st
 
 
 def _scan(vectors: Vectors, n: int, _folder: Path, _chosen: Mapping[str, int]) -> Way:
-    """Return exact search by numkong's integer products."""
+    """Return an exact search by numkong's integer products."""
     scan, matrix = scanner(), vectors.take()
     if scan is None:
         raise ImportError("numkong")
@@ -101,7 +101,7 @@ def _scan(vectors: Vectors, n: int, _folder: Path, _chosen: Mapping[str, int]) -
 
 
 def _build_annoy(vectors: Vectors, n: int, folder: Path, chosen: Mapping[str, int]) -> Way:
-    """Build an Annoy index, and return its search with exact scores of the candidates."""
+    """Build an Annoy index; return a search that scores its candidates exactly."""
     build_base(vectors, folder, KINDS["annoy"], seconds=lambda: 0.0, chosen=chosen)
     ((path, header),) = list_bases(folder, "annoy")
     base = Base(path, header)
@@ -114,7 +114,7 @@ def _build_annoy(vectors: Vectors, n: int, folder: Path, chosen: Mapping[str, in
 
 
 def _build_usearch(vectors: Vectors, n: int, _folder: Path, _chosen: Mapping[str, int]) -> Way:
-    """Build a usearch graph, and return its search on 8-bit vectors."""
+    """Build a usearch graph; return a search over it on 8-bit vectors."""
     from usearch.index import Index
 
     index = Index(ndim=vectors.dim, metric="cos", dtype="i8", expansion_search=128)
@@ -126,7 +126,7 @@ def _build_usearch(vectors: Vectors, n: int, _folder: Path, _chosen: Mapping[str
 
 
 def _build_faiss(vectors: Vectors, n: int, _folder: Path, _chosen: Mapping[str, int]) -> Way:
-    """Build a faiss graph, and return its search in single precision."""
+    """Build a faiss graph; return a search over it in single precision."""
     import faiss
 
     matrix = vectors.take().astype(np.float32)

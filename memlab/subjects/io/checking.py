@@ -196,7 +196,7 @@ class _Checking:
         self.rows.append((file, part, state, detail))
 
     def _open_journal(self) -> Journal | None:
-        """Open the journal and report missing events, or return None if it is damaged."""
+        """Open the journal and report missing events, or return None for a damaged journal."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DamageWarning)
             try:
@@ -268,7 +268,7 @@ class _Checking:
         return remaining
 
     def _sources(self, journal: Journal) -> Iterator[_Repair]:
-        """Yield the functions that repair rows, from indexes, the snapshot and each backup."""
+        """Yield functions that repair rows from indexes, the snapshot or a backup."""
 
         def reindex(connection: sqlite3.Connection, wanted: list[Fault]) -> None:
             if any(fault.table == "database" for fault in wanted):
@@ -398,7 +398,7 @@ def _identify_point(journal: Journal, seq: int) -> tuple[str, bytes | None]:
 
 
 def _backup_folders(journal: Journal | None, folder: Path) -> list[Path]:
-    """Return the backup folders that the journal records, or the lab's own folder."""
+    """Return the backup folders that the journal records, or else the lab's own folder."""
     own = [folder / BACKUPS]
     if journal is None:
         return own

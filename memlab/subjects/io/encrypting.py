@@ -190,7 +190,7 @@ def _convert_audit_log(folder: Path, old: Vault | None, new: Vault | None) -> No
 
 
 def _convert(folder: Path, vault: Vault | None, record: str | None) -> list[Path]:
-    """Encrypt or decrypt a lab and its derived files; return its plain mirrors and exports."""
+    """Encrypt or decrypt a lab and its derived files; return its mirrors and exports."""
     with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT):
         Journal.open(
             folder, create=False, mend=make_repairer()

@@ -59,7 +59,7 @@ class LabIO:
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder, which turns texts into vectors."""
+        """The embedder of the lab, which turns texts into vectors."""
         return self._core.store.embedder
 
     @property
@@ -112,7 +112,7 @@ class LabIO:
         policies: bool = True,
         overwrite: bool = False,
     ) -> Path:
-        """Write the lab to a file that ``lab.load`` reads back exactly.
+        """Write the lab to a file from which ``lab.load`` restores it exactly.
 
         Memories of every status are written, with their columns, uses and edges. The export of a whole lab also
         contains its other tables. The journal records ``path``, so that the receipt of a later ``purge`` says whether
@@ -509,7 +509,7 @@ class LabIO:
 
     @checked
     def reembed(self, timeout: Seconds | None = None) -> bool:
-        """Embed the memories that still lack a vector of the lab's embedder.
+        """Embed the memories that have no vector of the lab's current embedder.
 
         The thread that ``memlab.open(..., reembed="background")`` starts does the same, so calling
         this method is optional. The errors that stop the thread are raised here: ReadOnlyLab,

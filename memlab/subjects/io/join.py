@@ -74,7 +74,7 @@ def join_bundle(
 def _describe_join(
     bundle: Bundle, checked: Screened, plan: Plan, edges: int, *, dry_run: bool
 ) -> Joined:
-    """Return the result of a join, built from its plan."""
+    """Return the result of a join that followed a plan."""
     return Joined(
         bundle.source,
         pl.DataFrame(plan.report, schema=JOINED, orient="row"),
@@ -88,7 +88,7 @@ def _describe_join(
 
 
 def _list_redacted(checked: Screened, plan: Plan) -> tuple[tuple[int, Finding], ...]:
-    """Return each secret that was redacted in an added text, with the memory's id."""
+    """Return each secret that was redacted in an added text, and the text's memory id."""
     return tuple(
         (plan.here[checked.ids[row]], finding)
         for row in plan.fresh
@@ -97,7 +97,7 @@ def _list_redacted(checked: Screened, plan: Plan) -> tuple[tuple[int, Finding], 
 
 
 def _edges(state: State, bundle: Bundle, plan: Plan) -> tuple[dict[str, Any], int]:
-    """Return the edges that a join adds as an event's ``graph``, and their number."""
+    """Return the edges that a join adds, as an event's ``graph``, and their number."""
     new_ids = {theirs: id for theirs, id in plan.here.items() if id > len(state)}
     known_ids = {theirs: id for theirs, id in plan.here.items() if id <= len(state)}
     return graph_of(state, bundle, new_ids, known_ids)

@@ -119,7 +119,7 @@ def plan_join(
     own: str,
     events: Callable[[], Iterable[Event]] | None,
 ) -> Plan:
-    """Return the plan of changes for joining a checked bundle to the lab ``own``."""
+    """Return the plan of changes that joins a checked bundle to the lab ``own``."""
     ours = Side(
         rows_of(build_bundle(state, lab=own, now=0).memories), store.journal.events(upto=state.seq)
     )
@@ -143,7 +143,7 @@ def plan_join(
 
 
 def _add_new(plan: Plan, meeting: _Meeting, checked: Screened, *, first: int) -> None:
-    """Plan to add the other lab's memories that are new in this lab.
+    """Plan to add the memories of the other lab that this lab does not have.
 
     Edits of a memory that was purged here are not added.
     """
@@ -161,7 +161,7 @@ def _add_new(plan: Plan, meeting: _Meeting, checked: Screened, *, first: int) ->
 
 
 def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
-    """Plan the changes of memories that both labs have; return those that differ."""
+    """Plan the changes of memories in both labs; return the memories whose versions differ."""
     rivals = []
 
     # The version with the later correction is kept. At equal times the content decides, so that both directions of a
@@ -195,7 +195,7 @@ def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
 def _overrule_edit(
     plan: Plan, meeting: _Meeting, rival: _Rival
 ) -> tuple[Micros, int, dict[str, Any]] | None:
-    """Return the change that supersedes the last edit of the losing version, or None.
+    """Return the change that supersedes the losing version's last edit, if any.
 
     The edit is superseded by the version that is kept if only the losing side has the edit and it is still active. The
     result is the time of the kept version, the id of the edit here and its new fields.
@@ -229,7 +229,7 @@ def _overrule_edit(
 
 
 def _delete_by_tombstones(plan: Plan, meeting: _Meeting, bundle: Bundle) -> None:
-    """Plan to delete memories whose text the other lab purged under another id.
+    """Plan to delete memories with a text that the other lab purged under another id.
 
     The tombstones of the bundle contain a digest of each purged text.
     """
@@ -290,7 +290,7 @@ def _pair_memories(state: State, checked: Screened, own: str) -> tuple[dict[int,
 
 
 def _delete_purged(plan: Plan, meeting: _Meeting, id: int) -> None:
-    """Plan to delete a memory that the other lab purged, and its edits in this lab."""
+    """Plan to delete a memory that the other lab purged, with its later edits."""
     for edit_id in (
         id,
         *takewhile(lambda edit: edit not in meeting.back, meeting.ours.chain(id)[1:]),
@@ -305,7 +305,7 @@ def _delete_purged(plan: Plan, meeting: _Meeting, id: int) -> None:
 
 
 def _describe_rivals(plan: Plan, meeting: _Meeting, rivals: Iterable[_Rival]) -> None:
-    """Report each memory whose versions differ as a change or as a conflict."""
+    """Report each memory with differing versions, either as a change or as a conflict."""
     ours, theirs = meeting.ours, meeting.theirs
     for rival in rivals:
         other, id, later = rival.other, rival.id, rival.later
@@ -325,7 +325,7 @@ def _describe_rivals(plan: Plan, meeting: _Meeting, rivals: Iterable[_Rival]) ->
 
 
 def _describe_version(side: Side, id: int, other: Row) -> str:
-    """Return a description of a memory's version: its status, text and differing fields."""
+    """Return a description of one version of a memory: status, text and differing fields."""
     row, tip = side.rows[id], side.rows[side.chain(id)[-1]]
     skipped = ("status", "superseded_by", "changed", "label", *OF_USE)
     fields = [

@@ -38,7 +38,7 @@ class Side:
         )
 
     def chain(self, id: int) -> list[int]:
-        """Return the ids of a memory and of the edits that replaced it, oldest first."""
+        """Return the ids of a memory and of all edits that replaced it, oldest first."""
         chain = [id]
         while (edit := self.after(chain[-1])) is not None and edit not in chain:
             chain.append(edit)
@@ -66,7 +66,7 @@ def rows_of(frame: pl.DataFrame) -> dict[int, Row]:
 
 
 def _last_changed(rows: Mapping[int, Row]) -> dict[int, set[Micros]]:
-    """Return the time of each memory's last change in the rows of an export."""
+    """Return the time of the last change of each memory in an export."""
     return {id: {row["changed"]} for id, row in rows.items() if row["changed"] is not None}
 
 

@@ -47,7 +47,7 @@ def read_here(row: Row, ids: Mapping[int, int]) -> dict[str, Any]:
 
 
 def version_of(row: Row) -> list[Any]:
-    """Return the content of a version, which decides between changes at equal times.
+    """Return the content of a version, which decides between changes of equal time.
 
     Ids are left out, because they differ between the labs.
     """
@@ -55,7 +55,7 @@ def version_of(row: Row) -> list[Any]:
 
 
 def use_of(row: Row) -> tuple[Any, ...]:
-    """Return the usage fields of a memory, by which two versions are compared."""
+    """Return the usage fields of a memory, which tell the lab that used the memory more."""
     return (
         *(row[name] or 0 for name in ("accessed", "access", "success", "fail")),
         *(row[n] or 0 for n in OF_USE),
@@ -69,7 +69,7 @@ def greater_counts(mine: Row, yours: Row) -> dict[str, Any]:
 
 
 def give_way(kept_row: Row, at: Micros) -> dict[str, Any]:
-    """Return the fields of an edit that loses to a later change in the other lab.
+    """Return the fields of a local edit that a later change in the other lab overrides.
 
     ``kept_row`` is the version that is kept, with its id in this lab. ``at`` is the time of that version.
     """

@@ -44,7 +44,7 @@ def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
 
 
 def _read_other(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
-    """Return the content of the other lab and a reader of its journal, if it has one."""
+    """Return the content of the other lab, and a reader of its journal if it has one."""
     from memlab.io.formats import (
         EXPORTS,
         build_bundle,
@@ -86,11 +86,11 @@ def _read_other(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
 
 
 def _is_own_folder(core: Core, folder: Path) -> bool:
-    """Return whether a folder is the lab's own folder after links are resolved."""
+    """Return whether a folder, with links resolved, is the lab's own folder."""
     return core.store.folder is not None and core.store.folder.resolve() == folder.resolve()
 
 
 def _read_events(folder: Path) -> Iterator[Event]:
-    """Yield the events of a lab that is not open, read through a read-only journal."""
+    """Yield the events of a closed lab, read through a read-only journal."""
     with Journal.open(folder, read_only=True, create=False) as journal:
         yield from journal.events(upto=journal.head)

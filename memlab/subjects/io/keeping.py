@@ -170,7 +170,7 @@ class LabKeeping:
     def log_days(
         self, full_days: float | None = None, thin_days: float | None = None
     ) -> dict[str, float]:
-        """Return the log's retention times, after setting those that are given.
+        """Set the retention times that are passed, and return all retention times of the log.
 
         See ``lab.upkeep.log_days``.
         """
@@ -228,7 +228,7 @@ class LabKeeping:
     def _add(
         self, plan: _Plan, act: Literal["thin", "drop"], after: int, upto: int, segment: Segment
     ) -> None:
-        """Add the thinning or dropping of a segment to the plan, with the bytes that are freed."""
+        """Add the thinning or dropping of a segment to the plan, with the number of freed bytes."""
         parts = self._store.journal.segment_parts(upto)  # type: ignore[union-attr]  # a journal, as it has segments
         size = sum(map(len, parts.values()))
         if act == "thin":
@@ -248,7 +248,7 @@ class LabKeeping:
 
 
 def _check_days(full_days: float, thin_days: float) -> None:
-    """Raise InputError if recall logs would be dropped before they are thinned."""
+    """Raise InputError if recall logs would be dropped before they could be thinned."""
     if 0 < thin_days < full_days:
         raise InputError(
             f"Slates would be dropped after {thin_days:g} days, before they are thinned after {full_days:g} days. "

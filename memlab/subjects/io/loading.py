@@ -62,7 +62,7 @@ class LoadOptions:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all options that apply only to rows and messages are unset."""
+        """Whether no option is set that applies only to rows and messages."""
         return (
             not self.columns
             and self.format is None
@@ -73,7 +73,7 @@ class LoadOptions:
 
 
 def _path_of(x: Any) -> Path | None:
-    """Return the path to load, or None if ``x`` is data."""
+    """Return the path to load, or None if ``x`` is data instead of a path."""
     if not isinstance(x, str | Path):
         return None
     name = str.__str__(x) if isinstance(x, str) else x
@@ -91,7 +91,7 @@ def _path_of(x: Any) -> Path | None:
 
 
 def _suggest_files(path: Path) -> str:
-    """Return a sentence that suggests files with similar names, or ""."""
+    """Return a sentence that suggests files with similar names, or "" without such files."""
     try:
         names = difflib.get_close_matches(
             path.name, [entry.name for entry in path.parent.iterdir()], n=2, cutoff=0.6
@@ -184,7 +184,7 @@ def load(
 def _load_export(
     path: Path, format: str, options: LoadOptions, core: Core, policies: LabPolicies
 ) -> Loaded:
-    """Load an export with its ids, times, counts and edges, or nothing after an error."""
+    """Load an export with its ids, times, counts and edges, completely or not at all."""
     from memlab.io.formats import read_bundle, read_lab, restore_pack
 
     rows_only = {
@@ -217,7 +217,7 @@ def _load_export(
 
 
 def _store_bundle(bundle: Bundle, options: LoadOptions, core: Core, pack: Pack | None) -> Loaded:
-    """Store all new memories of a bundle, or nothing if there is an error.
+    """Store all new memories of a bundle, or no memory after an error.
 
     The caller installs ``pack`` afterwards. Words that it allows are accepted.
     """
@@ -338,7 +338,7 @@ class _Loading:
                 self._remember(places, rows, notes)
 
     def _is_valid(self, line: int, row: dict[str, Any], notes: Notes) -> bool:
-        """Return whether a row can be stored; if not, add the reason to ``notes``."""
+        """Return whether a row can be stored; add the reason to ``notes`` otherwise."""
         try:
             columns = validate_columns(
                 rows_to_columns([row]), now=0, open_words=self._core.open_words
@@ -385,7 +385,7 @@ class _Loading:
         self._redacted += stored.redacted
 
     def result(self, path: Path | None) -> Loaded:
-        """Return the result of a load; ``path`` is None if data was passed."""
+        """Return the result of a load; ``path`` is None if the caller passed data."""
         left_out, skipped = Counter[str](), Counter[str]()
         for notes in self._notes:
             left_out += notes.left_out

@@ -74,7 +74,7 @@ class Preview(Displayed):
 
     @property
     def memories(self) -> int:
-        """The number of memories that would be moved."""
+        """The number of memories that a move would copy."""
         return int(self.frame.filter("would_go")["memories"].sum())
 
     def __repr__(self) -> str:
@@ -141,7 +141,7 @@ class Moved(Displayed):
 
 
 def preview(core: Core, exclude: str | Iterable[str | None]) -> Preview:
-    """Return the memories that would be moved; see ``LabIO.preview``."""
+    """Return the memories that a move would copy; see ``LabIO.preview``."""
     with core.reading() as state:
         frame, switches = state.memories(), state.projection(Switches)
     frame = frame.filter(pl.col("status") != "purged")
@@ -252,7 +252,7 @@ def _move_batches(
 
 
 def _read_bundle(core: Core, projects: list[str | None] | None) -> Bundle:
-    """Return the memories and edges of some projects, or of the whole lab for None."""
+    """Return the memories and edges of some projects; None means the whole lab."""
     from memlab.io.formats import build_bundle, compute_lab_id
 
     where = None
@@ -273,7 +273,7 @@ def _read_bundle(core: Core, projects: list[str | None] | None) -> Bundle:
 
 
 def _redact_notes(bundle: Bundle) -> tuple[Bundle, int]:
-    """Return a bundle with secrets in its notes redacted, and the number of secrets.
+    """Return a bundle with redacted notes, and the number of redacted secrets.
 
     Notes are fields such as the summary. Texts are screened when the target stores them. Notes may contain secrets of
     kinds that the gate did not know when they were stored.
@@ -294,7 +294,7 @@ def _redact_notes(bundle: Bundle) -> tuple[Bundle, int]:
 
 
 def _record_move(core: Core, other: Store, moved: Moved, *, left_out: int) -> None:
-    """Record the move in this lab, unless it equals the last move to this target."""
+    """Record a move to the target in this lab, unless the last record is equal."""
     store = core.store
     count = moved.added + int(moved.frame["known"].sum())
     body = {
@@ -316,7 +316,7 @@ def _record_move(core: Core, other: Store, moved: Moved, *, left_out: int) -> No
 
 
 def synced_frame(core: Core) -> pl.DataFrame:
-    """Return the recorded moves, or an empty frame for a viewer; see ``LabIO.synced``."""
+    """Return the recorded moves, or no moves for a viewer; see ``LabIO.synced``."""
     with core.reading() as state:
         moves = state.projection(Synced).frame
     return moves.clear() if isinstance(core.store, ViewerStore) else moves

@@ -139,7 +139,7 @@ class Mirror(Background):
         return self._worker.pause(seconds)
 
     def __len__(self) -> int:
-        """Return the number of memories in the folder."""
+        """Return the number of memories that the folder contains."""
         return len(self._files)
 
     def stop(self) -> None:
@@ -162,7 +162,7 @@ class Mirror(Background):
         )
 
     def _last_event(self) -> int | None:
-        """Return the number of the journal's last event, or None if the lab is closed."""
+        """Return the number of the journal's last event, or None for a closed lab."""
         journal = self._store.journal
         return None if journal.closed or not self._alive() else journal.head
 
@@ -247,7 +247,7 @@ class Mirror(Background):
         return changed
 
     def _write_pages(self, bundle: Bundle) -> int:
-        """Write changed pages and remove outdated ones; return how many pages changed."""
+        """Write changed pages and remove outdated pages; return the number of changed pages."""
         memories = bundle.memories.filter(
             ~pl.col("status").is_in(_GONE) & pl.col("text").is_not_null()
         )
@@ -295,7 +295,7 @@ class Mirror(Background):
         return json.dumps({**about, "files": files}, indent=1)
 
     def _write_file(self, name: str, content: str) -> None:
-        """Write a file atomically: first as a draft, which is then renamed."""
+        """Write a file atomically, by renaming a complete draft."""
         draft = self.folder / f"{name}{_DRAFT}"
         draft.unlink(missing_ok=True)
         # The mode "x" creates a new file or fails, so that a link of this name is not followed.
@@ -324,7 +324,7 @@ def reach_mirrors(store: Store) -> dict[Path, str]:
 
 
 def _update_step(mirror: weakref.ref[Mirror], every: float) -> Callable[[], float]:
-    """Return a worker's step that updates a mirror as long as the lab is open."""
+    """Return a step for a worker that updates a mirror while the lab is open."""
 
     def step() -> float:
         alive_mirror = mirror()
@@ -341,7 +341,7 @@ def _update_step(mirror: weakref.ref[Mirror], every: float) -> Callable[[], floa
 
 
 def _is_mirror_file(name: str) -> bool:
-    """Return whether a file name is that of a mirror's page, index or draft."""
+    """Return whether a mirror writes files with this name: pages, index or drafts."""
     return (
         name == INDEX
         or FILE_PATTERN.fullmatch(name.removesuffix(_DRAFT)) is not None

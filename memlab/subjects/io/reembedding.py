@@ -68,7 +68,7 @@ class Reembedder(Background):
         self._foreground = 0
 
     def wake(self) -> None:
-        """Start the worker if memories lack vectors and the lab can be written."""
+        """Start the worker if memories lack vectors and the lab is writable."""
         if not self._store.journal.read_only and self._store.state.unembedded:
             self._worker.wake()
 

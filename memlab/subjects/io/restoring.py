@@ -88,7 +88,7 @@ class Restored(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row: path, backup, event, replaced."""
+        """A frame with one row and the columns path, backup, event and replaced."""
         return pl.DataFrame(
             {
                 "path": [str(self.path)],
@@ -197,7 +197,7 @@ def _unlock_all(folder: Path, backup: str | Path | None, key: KeySource | None) 
 
 
 def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
-    """Return the record of the last event with the higher count of purges.
+    """Return the record of the last event that counts more purges.
 
     A generation is a number that grows with each purge. The journal's own record is not enough, because the journal may
     be a copy from before a purge.
@@ -210,7 +210,7 @@ def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
 
 
 def _sound_head(folder: Path) -> Head | None:
-    """Return the last event of a journal, or None if any row is damaged.
+    """Return the last event of a journal, or None for a damaged journal.
 
     Raises NewerLab for a journal of a later memlab, which is not damaged. An older backup must not replace it.
     """
@@ -223,7 +223,7 @@ def _sound_head(folder: Path) -> Head | None:
 
 
 def _recorded_head(folder: Path) -> Head | None:
-    """Return the last event according to the head file, or None if it is unreadable."""
+    """Return the last event in the head file, or None if the file is unreadable."""
     try:
         return HeadFile(folder / HEAD).read()
     except DamagedLab:
@@ -231,7 +231,7 @@ def _recorded_head(folder: Path) -> Head | None:
 
 
 def _check_backup(backup: Path, latest: Head | None) -> Path:
-    """Check that a backup belongs to the lab and is not older than its last purge.
+    """Check that a backup belongs to the lab and is no older than the lab's last purge.
 
     ``latest`` is the last known event of the lab's journal.
     """
@@ -276,7 +276,7 @@ def _best_backup(folder: Path, own: Head | None, recorded: Head | None) -> Path 
 
 
 def _backups_of(folder: Path) -> list[BackupFolder]:
-    """Return all backups of a lab, in all folders that it has used.
+    """Return all backups of a lab, from all folders that the lab has used.
 
     The journal records folders other than the lab's own. If it cannot be read, only the lab's own folder is searched.
     """

@@ -154,7 +154,7 @@ class Loaded(_Incoming, Report):
 
     @property
     def card(self) -> list[tuple[str, str]]:
-        """The rows of the card: pairs of a name and a text, such as "speakers"."""
+        """The rows of the notebook card, as pairs of a name and a text."""
         lines = [
             ("speakers", self._describe_speakers()),
             ("sessions", self._describe_sessions()),
@@ -202,7 +202,7 @@ class Loaded(_Incoming, Report):
         )
 
     def _describe_times(self) -> str:
-        """Return the first and last time of the rows, and the number of rows without time."""
+        """Return the first and last time of the rows, and the number of rows without a time."""
         times = self.rows["at"].drop_nulls()
         if times.is_empty():
             return ""
@@ -213,12 +213,12 @@ class Loaded(_Incoming, Report):
         )
 
     def _count_guesses(self) -> list[tuple[str, str, int]]:
-        """Return each guess with the number of its sources, in descending order of number."""
+        """Return each guess with the number of its sources, the most frequent guess first."""
         counts = self.guessed.group_by("field", "taken", maintain_order=True).len()
         return counts.sort("len", descending=True, maintain_order=True).rows()[:_MAX_GUESSES]
 
     def _next_calls(self) -> list[str]:
-        """Return suggested next calls: a better load, or queries."""
+        """Return the calls that may follow: a corrected load, or queries."""
         calls = []
         again = (
             f"lab.load({'data' if self.path is None else json.dumps(self.path, ensure_ascii=False)}"
@@ -238,7 +238,7 @@ class Loaded(_Incoming, Report):
 
 
 def _join_counts(counts: Mapping[str, int]) -> str:
-    """Return names and their counts as one text, in descending order of count."""
+    """Return names with their counts as one text, the most frequent name first."""
     ordered = sorted(counts.items(), key=lambda item: -item[1])
     return _join_first([f"{name} ({count:,})" for name, count in ordered], _MAX_GUESSES)
 

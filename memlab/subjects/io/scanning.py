@@ -14,7 +14,7 @@ __all__ = ["scan_edges", "scan_memories"]
 
 
 def scan_memories(core: Core) -> pl.LazyFrame:
-    """Return the memories as a lazy frame, which reads only the columns of the query."""
+    """Return a lazy frame of memories, which reads only the columns of its query."""
 
     def read(columns: list[str] | None) -> pl.DataFrame:
         with core.reading() as state:
@@ -27,7 +27,7 @@ def scan_memories(core: Core) -> pl.LazyFrame:
 
 
 def scan_edges(core: Core) -> pl.LazyFrame:
-    """Return the edges as a lazy frame, which reads them when it is collected."""
+    """Return a lazy frame of edges, which reads the edges when it is collected."""
 
     def read(columns: list[str] | None) -> pl.DataFrame:
         with core.reading() as state:
@@ -44,7 +44,7 @@ def scan_edges(core: Core) -> pl.LazyFrame:
 def _lazy(
     read: Callable[[list[str] | None], pl.DataFrame], schema: Callable[[], pl.Schema]
 ) -> pl.LazyFrame:
-    """Return a lazy frame whose collection calls ``read`` with the selected columns."""
+    """Return a lazy frame that calls ``read`` to read the selected columns."""
 
     def source(
         with_columns: list[str] | None,

@@ -95,7 +95,7 @@ class Screened:
     sensitive: int
 
     def embedded_text(self, row: int) -> str:
-        """Return the text that is embedded for a row, with its speaker or title."""
+        """Return the text of a row in embedded form, which includes the speaker or title."""
         fields = (self.columns.get(name) for name in PREFIXED)
         prefix = get_prefix(*(None if values is None else values[row] for values in fields))
         return add_prefix(self.screenings[row].text, prefix)
@@ -290,11 +290,11 @@ def _checked_rows(
                 and not declared.low <= value <= declared.high
             ):
                 raise InputError(
-                    f"Row {row}: {name} lies in {declared.low:g}..{declared.high:g}, not {value:g}."
+                    f"Row {row}: {name} must be in {declared.low:g}..{declared.high:g}, not {value:g}."
                 )
             if declared.storage == "name" and value is not None and not 0 < len(value) <= 1000:
                 raise InputError(
-                    f"Row {row}: {name} is a string of 1 to 1000 characters, not {value!r:.60}."
+                    f"Row {row}: {name} must be a string of 1 to 1000 characters, not {value!r:.60}."
                 )
         default = declared.default if declared.storage == "num" else None
         columns[name] = [default if value is None else value for value in rows[name]]
@@ -304,7 +304,7 @@ def _checked_rows(
 
 
 def _check_names(bundle: Bundle) -> None:
-    """Raise PrivacyError for a secret in the name of a node or in a register."""
+    """Raise PrivacyError if the name of a node or a register contains a secret."""
     for kind, names in bundle.nodes.items():
         refuse_strings(names, f"name of a {kind}")
     for name, dumped in bundle.registers.items():
@@ -340,7 +340,7 @@ def _packed(dumped: Any) -> Any:
 
 
 def _match_rows(state: State, bundle: Bundle, checked: Screened, own: str) -> list[int | None]:
-    """Return each row's id in the lab, 0 if it was purged there, or None if it is new.
+    """Return each row's id in the lab, 0 for a purged memory, or None for a new row.
 
     A row matches a memory with the same origin, text and time. A row whose origin or text was purged from the lab gets
     0 and is not added again.
@@ -379,7 +379,7 @@ def _match_rows(state: State, bundle: Bundle, checked: Screened, own: str) -> li
 
 
 def _list_filled_registers(state: State, bundle: Bundle) -> dict[str, Any]:
-    """Return the dumps of those projections in the bundle that are not empty."""
+    """Return the dumps of projections in the bundle, except empty dumps."""
     return {
         name: dumped
         for name, dumped in bundle.registers.items()
@@ -399,7 +399,7 @@ def _ids_stay(state: State, bundle: Bundle, rows: Sequence[int]) -> bool:
 def bodies_of(
     checked: Screened, rows: Sequence[int], first: int, ids: Mapping[int, int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield event bodies that add rows of a bundle under ids from ``first``.
+    """Yield event bodies that add rows of a bundle, with ids that start at ``first``.
 
     ``ids`` maps ids of the bundle to ids of the lab.
     """

@@ -64,14 +64,17 @@ class Synced(Projection):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per move, with the columns target, at, memories, added and left_out."""
+        """A frame with one row per move of memories.
+
+        The columns are ``target``, ``at``, ``memories``, ``added`` and ``left_out``.
+        """
         frame = pl.DataFrame(self._moves, schema=_SCHEMA)
         return frame.with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
 
     def dump(self) -> Any:
-        """Return the moves as a value for a snapshot."""
+        """Return the moves between labs as plain values for a snapshot."""
         return self._moves
 
     def load(self, dumped: Any) -> None:
-        """Restore the moves from the value of ``dump``."""
+        """Restore the moves between labs from the result of ``dump``."""
         self._moves = [{name: row[name] for name in _SCHEMA} for row in dumped]

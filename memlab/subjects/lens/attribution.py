@@ -107,7 +107,7 @@ def attribute_outcomes(
     exposures: pl.DataFrame,
     feedback: pl.DataFrame,
 ) -> Attribution:
-    """Count the outcomes of recalled memories by the version of ``slot`` that selected them.
+    """Count the outcomes of recalled memories, by the version of ``slot`` that chose each.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def attribute_outcomes(
 
 
 def _assign_versions(timeline: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Add a column with the number of the policy version that made each decision.
+    """Add a column with the number of the policy version that decided each recall.
 
     The logged hash of the pack identifies the version. The position in the journal alone could be wrong: another
     process may install a version while a recall runs. If a pack was active in two periods, the position selects one of

@@ -53,7 +53,7 @@ def print_definition(form: Form, text: Text, *, width: int = WIDTH) -> str:
 
 
 def print_form(form: Form, indent: int = 0, width: int = WIDTH) -> str:
-    """Return the text of a form that begins ``indent`` characters from the left.
+    """Return a form as text; its first line starts ``indent`` characters from the left.
 
     Lines that are longer than ``width`` are broken.
     """
@@ -85,7 +85,7 @@ def _plain(form: Form) -> Form:
 
 
 def _key(form: Form) -> Form:
-    """Return the key of a Scheme ``case`` clause, with symbols as strings."""
+    """Return the key of a Scheme ``case`` clause, in which symbols become strings."""
     if form.kind == "symbol" and form.text not in ELSE:
         return form._replace(kind="str")
     if form.kind == "call" and form.head != "quote":
@@ -172,7 +172,7 @@ class _Block:
 
     @cached_property
     def _words(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]], SequenceMatcher[str]]:
-        """The words of both texts with their white space, and the alignment of the words."""
+        """The words of both texts with preceding white space, and the alignment of the words."""
         old, new = _WORD.findall(self.before), _WORD.findall(self.after)
         return (
             old,
@@ -216,7 +216,7 @@ class _Block:
             yield Change(self.title, kind, before, after, line=line)
 
     def sides(self) -> Iterator[tuple[bool, str, str]]:
-        """Yield a line of each text side by side, and whether the two lines are equal."""
+        """Yield pairs of lines from both texts, and whether the two lines are equal."""
         left, right = (text.split("\n") for text in self.narrow)
         for tag, i, i_end, j, j_end in SequenceMatcher(
             None, left, right, autojunk=False
@@ -256,7 +256,10 @@ class FormDiff(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per change, with its place, kind, texts, name and line."""
+        """A frame with one row per change.
+
+        The columns are ``place``, ``kind``, ``before``, ``after``, ``name`` and ``line``.
+        """
         import polars as pl
 
         texts = dict.fromkeys(("place", "kind", "before", "after", "name"), pl.String)
@@ -268,7 +271,7 @@ class FormDiff(Displayed):
 
     @checked
     def text(self, *, color: bool = False) -> str:
-        """Return the canonical texts with ``[-removed-]`` and ``{+added+}`` words.
+        """Return the canonical texts, with changes as ``[-removed-]`` and ``{+added+}``.
 
         If a policy was rewritten, both texts are shown side by side.
 
@@ -348,7 +351,7 @@ class PolicyDiff(Displayed):
 
     @property
     def verdict(self) -> str:
-        """One sentence about differences that the source does not show, or "" without any."""
+        """One sentence about differences outside the source, or "" if there are none."""
         if not self:
             only = (
                 ": layout, comments, documentation and bound names do not count"
@@ -465,7 +468,7 @@ def _compare_forms(
 
 
 def _print_texts(slot: str, policy: Policy | None) -> dict[str, tuple[str, str]]:
-    """Return the canonical texts of a policy and its helpers, each in two line widths."""
+    """Return the canonical texts of a policy and its helpers, in two line widths."""
     if policy is None:
         return {}
     whole = parsed(policy)
@@ -488,7 +491,7 @@ def _join_words(words: list[tuple[str, str]]) -> str:
 
 
 def _balanced(text: str) -> str:
-    """Return a piece of source with brackets added or removed so that they balance."""
+    """Return a piece of source in which all brackets are balanced."""
     missing: list[str] = []
     for word in _WORD.findall(text):
         if word[1][0] in "([":
@@ -519,7 +522,7 @@ def _value(value: float | bool | str | None) -> str | None:
 
 
 def _mark_text(piece: Piece, color: bool) -> str:
-    """Return a piece of a diff with changes marked by signs or by colours."""
+    """Return a piece of a diff as text, with signs or colours if the piece changed."""
     text = printable(piece.text)
     if piece.kind == "same" or not text:
         return text
@@ -537,7 +540,7 @@ def _join_sides(same: bool, left: str, right: str, color: bool) -> str:
 
 
 def _mark_html(piece: Piece) -> str:
-    """Return a piece of a diff as HTML; changed pieces have a colour."""
+    """Return a piece of a diff as HTML, with a colour if the piece changed."""
     text = html.escape(piece.text)
     return (
         text

@@ -114,7 +114,7 @@ class NumericLiteral:
 
 
 def subtrees(policy: Policy) -> tuple[Subtree, ...]:
-    """Return every expression of a policy's body, parents before children.
+    """Return every expression of a policy's body, each parent before its children.
 
     Bound names, keys of ``case``, options of ``in`` and pieces of a ``param`` are not expressions. The bodies of
     helpers are not included.
@@ -269,7 +269,7 @@ def literals(policy: Policy) -> tuple[NumericLiteral, ...]:
 
 
 def _enclosing_call(parents: tuple[Form, ...]) -> Form | None:
-    """Return the innermost call that contains a form, or None."""
+    """Return the innermost call that contains a form, or None outside calls."""
     return next((p for p in reversed(parents) if p.kind == "call" and p.head), None)
 
 
@@ -281,7 +281,7 @@ def with_param(
     low: float | None = None,
     high: float | None = None,
 ) -> Policy:
-    """Return a policy with a number turned into a parameter.
+    """Return a policy in which one number became a parameter.
 
     The number is replaced by ``(param :name value :low low :high high)``. The policy computes the same values and can
     now be tuned. Two numbers may share a parameter if their values and bounds are equal.
@@ -324,7 +324,7 @@ def parametrize(
     policy: Policy,
     choices: Mapping[NumericLiteral, str | tuple[str, float | None, float | None]] | None = None,
 ) -> Policy:
-    """Return a policy with several numbers turned into parameters.
+    """Return a policy in which several numbers became parameters.
 
     Without ``choices``, every number that is not structural becomes a parameter without bounds. It is named after a
     feature in the same call. The meaning hash stays the same, while ``hash`` and ``source_hash`` change.
@@ -402,7 +402,7 @@ def _check_origin(policy: Policy, span: Span, source: str, what: str) -> None:
 
 
 def _structural(form: Form, path: Path, call: Form | None, replaceable: bool) -> str:
-    """Return the reason not to tune a number, such as "an exponent", or ""."""
+    """Return the reason not to tune a number, such as "an exponent", or "" if tunable."""
     head = "" if call is None else ALIASES.get(call.head, call.head)
     if head == "param":
         return "a piece of a parameter"
@@ -420,7 +420,7 @@ def _structural(form: Form, path: Path, call: Form | None, replaceable: bool) ->
 def _name_after_features(
     policy: Policy,
 ) -> dict[NumericLiteral, str | tuple[str, float | None, float | None]]:
-    """Return a unique parameter name for each tunable number of a policy.
+    """Return a unique parameter name for each number of a policy that can be tuned.
 
     The name is that of a feature in the same call, or "constant".
     """
@@ -456,7 +456,7 @@ def parsed(policy: Policy) -> Parsed:
 
 
 def form_at(policy: Policy, path: Path) -> Form:
-    """Return the form at a path of the body, or raise UnknownName."""
+    """Return the form at a path in a policy's body, or raise UnknownName."""
     form = parsed(policy).written
     for depth, i in enumerate(path):
         if not 0 <= i < len(form.items):
@@ -467,7 +467,7 @@ def form_at(policy: Policy, path: Path) -> Form:
 
 
 def sites(policy: Policy) -> Mapping[tuple[int, int], Site]:
-    """Return the type-checked expressions of a policy by their span in the source."""
+    """Return the type-checked expressions of a policy, by span in the source."""
     parsed(policy)
     values = tuple((p.name, p.value) for p in policy.params.values())
     return _sites(policy.source, policy.name, policy.helpers, policy.signature, values)
@@ -483,7 +483,7 @@ def _sites(
     signature: Signature,
     values: tuple[tuple[str, float], ...],
 ) -> Mapping[tuple[int, int], Site]:
-    """Type-check a policy, and return its expressions by their span in the source."""
+    """Type-check a policy, and return its expressions by span in the source."""
     whole = parse(source, name, helpers)
     parts = whole.parts
     names = [argument.text for argument in parts.arguments]
@@ -519,20 +519,20 @@ class _Recording(Checker):
         return node
 
     def want(self, form: Form, env: Env, type: Any, why: str, *, tail: bool = False) -> Node:
-        """Check an expression against an expected type, and record the type of a null."""
+        """Check an expression against an expected type; a null takes that type."""
         node = super().want(form, env, type, why, tail=tail)
         self._typed(form, node)
         return node
 
     def unify(self, nodes: list[Node], forms: list[Form], what: str) -> list[Node]:
-        """Check that branches have the same type, and record the types of null branches."""
+        """Check that branches have one type, and record the types of null branches."""
         result = super().unify(nodes, forms, what)
         for form, node in zip(forms, result, strict=True):
             self._typed(form, node)
         return result
 
     def _typed(self, form: Form, node: Node) -> None:
-        """Record the type that the context of a null requires."""
+        """Record the type that a null has in its context."""
         site = self.sites.get((form.start, form.stop))
         if site is not None and site.type is None and not self.calls:
             self.sites[form.start, form.stop] = site._replace(type=node.type, node=node)
@@ -546,7 +546,7 @@ def edited(
     helpers: Iterable[str] = (),
     values: Mapping[str, float] | None = None,
 ) -> Policy:
-    """Return a policy, compiled with some forms of its source replaced.
+    """Compile a policy after replacing some forms of its source.
 
     ``changes`` maps spans, which must not overlap, to new texts. ``arguments`` are added to the arguments of the
     policy, and ``helpers`` to its helpers. ``values`` replace the current values of parameters. Values of parameters
@@ -596,7 +596,7 @@ def _splice(policy: Policy, changes: Mapping[Span, str], arguments: str) -> tupl
 
 
 def missing_features(policy: Policy, *sources: str) -> tuple[str, ...]:
-    """Return the slot's features in source texts that the policy does not declare."""
+    """Return the features that source texts use but the policy does not declare."""
     listed = {a.text for a in parsed(policy).parts.arguments}
     names = dict.fromkeys(name for source in sources for name in symbols_of(source))
     return tuple(name for name in names if name in policy.signature.inputs and name not in listed)
@@ -612,7 +612,7 @@ def _problem(source: str) -> str:
 
 
 def _closed(source: str) -> str:
-    """Return source text in which a line break follows a final comment."""
+    """Return source text with a line break after a final comment."""
     forms = fragment(source)
     rest = source[forms[-1].stop :] if forms else ""
     return f"{source}\n" if ";" in rest.rpartition("\n")[2] else source

@@ -227,7 +227,7 @@ def _choices(node: Node, value_of: Any) -> Iterator[Choice]:
 
 
 def _expand_operands(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
-    """Yield the operands whose weighted sum is a node's value, with their weights."""
+    """Yield operands and weights whose weighted sum is a node's value."""
     op, args = node.op, node.args
     if op == "if":
         pairs, live = clauses(node)
@@ -352,12 +352,12 @@ class Why(Displayed):
 
     @property
     def difference(self) -> float | None:
-        """The first item's value minus the second item's, or None without two numbers."""
+        """The first value minus the second value, or None if either is no number."""
         return self.a - self.b if _number(self.a) and _number(self.b) else None  # type: ignore[operator]
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row for each term that differs.
+        """A frame with one row per term that differs between the items.
 
         Columns: ``term``, ``a``, ``b``, ``difference``, ``branch``, ``features`` (a list),
         ``decides``, ``label``, ``group``.
@@ -381,7 +381,7 @@ class Why(Displayed):
 
     @property
     def verdict(self) -> str:
-        """The order of the items and the difference, in one sentence."""
+        """One sentence with the order of the items and the difference."""
         (a, b), gap = self.names, self.difference
         values = f"{a} has {format_value(self.a)} and {b} has {format_value(self.b)}"
         if gap is None or gap != gap:
@@ -392,7 +392,7 @@ class Why(Displayed):
 
     @property
     def sentence(self) -> str:
-        """The order of the items, and the terms that count most for or against this order."""
+        """A sentence with the order of the items and the terms that count most."""
         gap = self.difference
         if not gap or gap != gap:
             return f"{self.verdict}."
@@ -513,12 +513,12 @@ def compare_values(
 
 
 def _turns(gap: float, term: float) -> bool:
-    """Return whether a difference would vanish or change its sign without a term."""
+    """Return whether a difference would vanish or change sign without one term."""
     return (gap > 0 >= gap - term) or (gap < 0 <= gap - term)
 
 
 def _find_branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["both", "a", "b"]:
-    """Return which of two items has a graph node among its score terms: "a", "b" or "both"."""
+    """Return which of two items, "a", "b" or "both", has a graph node as a score term."""
     if index in a and index in b:
         return "both"
     return "a" if index in a else "b"
@@ -527,7 +527,7 @@ def _find_branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["b
 def _pair_terms(
     first: Sequence[Part], second: Sequence[Part]
 ) -> list[tuple[Part | None, Part | None]]:
-    """Pair the score terms of two items by graph node and sign of weight."""
+    """Return pairs of two items' score terms with equal graph node and sign of weight."""
     others = {(part.node.index, part.weight < 0): part for part in second}
     pairs: list[tuple[Part | None, Part | None]] = [
         (part, others.pop((part.node.index, part.weight < 0), None)) for part in first
@@ -536,14 +536,14 @@ def _pair_terms(
 
 
 def _name_term(x: Part | None, y: Part | None) -> str:
-    """Return the source text of a score term, without a weight that differs between items."""
+    """Return a score term as text, without its weight if the weight differs between items."""
     if x is not None and y is not None and x.weight != y.weight:
         return scaled(x.node, math.copysign(1.0, x.weight))
     return (x or y).text  # type: ignore[union-attr]
 
 
 def _trace_inputs(program: RowProgram, names: set[str]) -> dict[int, tuple[str, ...]]:
-    """Return the inputs in ``names`` on which each graph node depends."""
+    """Return the inputs that each graph node depends on, out of ``names``."""
     inputs_of: dict[int, frozenset[str]] = {}
     for node in program.nodes:
         inside = [inputs_of[a.index] for a in node.args]
@@ -556,13 +556,13 @@ def _trace_inputs(program: RowProgram, names: set[str]) -> dict[int, tuple[str, 
 
 
 def _contributions(term: TermGap) -> tuple[str, ...]:
-    """Return a term's contribution to each item's score as text, or "" without one."""
+    """Return a term's contribution to each item's score as text, or "" if it has none."""
     sides = (("a", term.a), ("b", term.b))
     return tuple(f"{x:.4f}" if term.branch in ("both", side) else "" for side, x in sides)
 
 
 def _signed(value: float) -> str:
-    """Return a difference as text with sign and four decimals, where -0 becomes 0."""
+    """Return a difference as text with a sign and four decimals, without "-0"."""
     return f"{0.0 if abs(value) < SMALLEST_SHOWN else value:+.4f}"
 
 
@@ -572,7 +572,7 @@ def _number(value: Any) -> bool:
 
 
 def _same(x: Any, y: Any) -> bool:
-    """Return whether two values are equal; NaN equals NaN."""
+    """Return whether two values are equal, where NaN equals NaN."""
     return bool(x == y or (x != x and y != y))
 
 

@@ -64,7 +64,7 @@ a terminal.
 def highlight(
     source: str, format: Literal["html", "terminal"] = "html", *, features: Iterable[str] = ()
 ) -> str:
-    r"""Return the source of a policy with colours for its tokens.
+    r"""Return the source of a policy with coloured tokens.
 
     Invalid source is accepted too. HTML is escaped, and control characters are escaped for a terminal.
 
@@ -111,7 +111,7 @@ def highlight(
 
 
 def show_policy(policy: Policy) -> object:
-    """Return a policy's notebook display: its name, the start of its hash, and its source."""
+    """Return what a notebook shows of a policy: name, start of the hash, and source."""
     head = Markup("{} <code>[{}]</code>").format(policy.name, policy.hash[:12])
     source = Markup(highlight(policy.source, "html", features=policy.inputs))
     parent = policy.inherited
@@ -121,7 +121,7 @@ def show_policy(policy: Policy) -> object:
 
 
 def read_tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield the tokens of a text, each with its highlighting class or ""."""
+    """Yield the tokens of a text and their token classes, "" for other tokens."""
     for match in _TOKEN.finditer(source):
         kind, text = match.lastgroup or "", match.group()
         if kind == "name":
@@ -131,7 +131,7 @@ def read_tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, st
 
 
 def _kind(name: str, called: bool) -> str:
-    """Return the highlighting class of a name; ``called`` is True after a bracket."""
+    """Return the token class of a name; ``called`` is True after an opening bracket."""
     if name in _BINDING or (called and name in _DEFINING):
         return "keyword"
     if name in LITERALS:
@@ -147,13 +147,13 @@ def _builtins() -> frozenset[str]:
 
 
 def _style(kind: str) -> str:
-    """Return the inline CSS style of a token's class."""
+    """Return the inline CSS style of a token class."""
     variable, colour, _ = _COLOURS[kind]
     return f"color:var({variable},{colour})" + (";font-weight:600" if kind == "keyword" else "")
 
 
 def _arguments(source: str) -> frozenset[str]:
-    """Return the names of the arguments in source text, which may be invalid."""
+    """Return the names of arguments in source text, even if the text is invalid."""
     lists = (re.sub(r";[^\n]*", "", arguments) for arguments in _LISTED.findall(source))
     return frozenset(canonical(name) for names in lists for name in names.split())
 
@@ -264,6 +264,6 @@ def vocabulary() -> tuple[Word, ...]:
 
 
 def _split(shape: str) -> tuple[str, str]:
-    """Split an entry of ``FORM_SHAPES`` into the syntax and the meaning of a form."""
+    """Return the syntax and the meaning in an entry of ``FORM_SHAPES``."""
     written, _, doc = shape.partition("): ")
     return (f"{written})", doc) if doc else (shape, "")

@@ -46,7 +46,7 @@ class _Comment(NamedTuple):
 
 
 def read_labels(policy: Policy) -> Mapping[str, Label]:
-    """Return the labels of a policy's commented expressions by digest of the graph node."""
+    """Return the labels of a policy's commented expressions, by digest of the graph node."""
     whole = policy if policy._of is None else policy._of[0]
     labels = _read_labels(whole.source, whole)
     parent = policy.inherited
@@ -61,7 +61,7 @@ def read_labels(policy: Policy) -> Mapping[str, Label]:
 # policies that differ in comments are equal.
 @lru_cache(maxsize=64)
 def _read_labels(source: str, whole: Policy) -> Mapping[str, Label]:
-    """Return the labels in the policy ``whole``; ``source`` is only part of the cache key."""
+    """Return the labels of the policy ``whole``; ``source`` only keys the cache."""
     parts = parsed(whole)
     nodes = sites(whole)
     labels: dict[str, Label] = {}
@@ -73,7 +73,7 @@ def _read_labels(source: str, whole: Policy) -> Mapping[str, Label]:
 
 
 def _label_forms(source: str, body: Form) -> dict[tuple[int, int], Label]:
-    """Return the label of each commented form in a policy's body, by span."""
+    """Return the labels that comments give to forms in a policy's body, by span."""
     # The first item of a call is the name of its function, which is not an expression.
     forms = [form for path, form, _ in walk(body) if not path or path[-1]]
     labels: dict[tuple[int, int], Label] = {}
@@ -94,7 +94,7 @@ def _label_forms(source: str, body: Form) -> dict[tuple[int, int], Label]:
 
 
 def _find_form(source: str, forms: list[Form], comment: _Comment) -> Form | None:
-    """Return the form that a comment describes, or None."""
+    """Return the form that a comment describes, or None without such a form."""
     for form in forms:
         line = source.count("\n", 0, form.start)
         ends = source.count("\n", 0, form.stop)
@@ -133,7 +133,7 @@ def _read_comments(source: str) -> Iterator[_Comment]:
 
 
 def group_terms(explanation: ScoreExplanation) -> tuple[tuple[str, str, float], ...]:
-    """Return the group, label and value of each term, terms of the largest group first."""
+    """Return the group, label and value of each term, starting with the largest group."""
     sums: dict[tuple[str, str], float] = {}
     sizes: dict[str, float] = {}
     for text, value, label, group in explanation.frame.rows():

@@ -58,7 +58,7 @@ class HelperFunction:
     helpers: tuple[str, ...]
 
     def __call__(self, *values: object) -> Value | dict[str, Value] | list[float]:
-        """Call the helper on numbers, booleans and strings, and return its value."""
+        """Return the value of the helper for numbers, booleans and strings."""
         types = [
             "bool" if isinstance(v, bool) else "str" if isinstance(v, str) else "num"
             for v in values
@@ -75,7 +75,7 @@ class HelperFunction:
 
 
 def expand_form(compiler: Any) -> Any:
-    """Return the Hy code to which a macro call of the pack language expands.
+    """Return the Hy code that passes the text of a macro call to ``bind_form``.
 
     The code passes the text of the form as a string to ``bind_form``.
     """
@@ -118,7 +118,7 @@ def _dialect_macros() -> dict[str, Any]:
 
 
 def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy | None:
-    """Bind the names of one pack form in a module; return the policy if it has no name.
+    """Bind the names in one pack form in a module; return the policy of an unnamed form.
 
     Returns None for a form with a name. If the compiler refuses the form, a ``PolicyError`` gives the file, the line
     and the column.
@@ -182,7 +182,7 @@ def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy
 def _compile_any(
     source: str | PolicyForm, inputs: list[Input], name: str, helpers: tuple[str, ...]
 ) -> Policy:
-    """Compile a policy that belongs to no slot, with an inferred return type."""
+    """Compile a policy that fills no slot, and infer its return type."""
     first: PolicyTypeError | None = None
     for returns in ("num", "bool", "str"):
         try:

@@ -51,7 +51,7 @@ def text_of(policy: Policy, pack: Pack | None = None) -> str:
 
 
 def rebased_text(policy: Policy, pack: Pack) -> str | None:
-    """Return a policy's text if its ``(inherited)`` differs from the pack file, or None.
+    """Return a policy's text if its inherited policy is no longer in the pack's file.
 
     None if the pack's file still has that policy, or has this one, or if the policy inherits nothing.
     """
@@ -81,7 +81,7 @@ def param_places(source: str) -> dict[str, list[tuple[int, int]]]:
 
 
 def draft_pack(pack: Pack, slot: str, policy: Policy, name: str) -> Pack:
-    """Return a pack with another policy in one slot, and with texts of all policies.
+    """Return a pack with another policy in one slot, and with texts that define all policies.
 
     Each changed policy is a text of its own, so that helpers of two policies may share a name.
     """

@@ -59,12 +59,12 @@ def source(node: Node, *, limit: int = LIMIT) -> tuple[str, bool]:
 
 
 def render(node: Node) -> str:
-    """Return the source text of a node, shortened if it is long."""
+    """Return the source text of a node; a long text is shortened."""
     return source(node)[0]
 
 
 def scaled(node: Node, scale: float, source: str = "") -> str:
-    """Return the source text of ``scale`` times a node, in its shortest form.
+    """Return the shortest source text of ``scale`` times a node.
 
     ``source`` replaces the text of the node.
     """
@@ -88,7 +88,7 @@ def format_value(value: Value) -> str:
 
 
 def chain(node: Node, continues: Callable[[Node], bool] = lambda node: True) -> list[Node]:
-    """Return the operands of nested nodes with the same operation as one list.
+    """Return the operands of nested nodes of one operation, as one list.
 
     ``continues`` returns whether a nested node belongs to the chain.
     """
@@ -114,7 +114,7 @@ def clauses(
 
 
 def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
-    """Return a node's operator and arguments as written in source text.
+    """Return a node's operator and arguments as they appear in source text.
 
     For example, ``<`` with a constant as its first argument is written as ``>``.
     """
@@ -129,7 +129,7 @@ def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
 
 
 def _wrap_factor(factor: float) -> tuple[str, str]:
-    """Return the source text before and after a node when ``factor`` multiplies the node."""
+    """Return the source text that surrounds a node when ``factor`` multiplies the node."""
     inverse = 1.0 / factor if factor and math.isfinite(factor) else math.inf
     if (
         math.isfinite(inverse)
@@ -141,7 +141,7 @@ def _wrap_factor(factor: float) -> tuple[str, str]:
 
 
 def _join_pieces(pieces: Iterator[str], limit: int) -> str | None:
-    """Return the pieces as one text, or None if it is longer than ``limit``."""
+    """Return the pieces as one text, or None if the text is longer than ``limit``."""
     text: list[str] = []
     for piece in pieces:
         limit -= len(piece)
@@ -152,7 +152,7 @@ def _join_pieces(pieces: Iterator[str], limit: int) -> str | None:
 
 
 def _pieces(node: Node, depth: int | None) -> Iterator[str]:
-    """Yield pieces of a node's source text down to a depth, or down to the leaves for None."""
+    """Yield the source text of a node in pieces, down to ``depth`` levels."""
     # Scaled products and cascades of if are written first, because they have their own forms.
     op, args, value = node.op, node.args, node.value
     if op == "input":
@@ -279,7 +279,7 @@ class Tree(Displayed):
         return _Builder(self._item).build()
 
     def walk(self) -> Iterator[tuple[int, TreeNode]]:
-        """Yield each node with its depth, parents before children.
+        """Yield each node with its depth, each parent before its children.
 
         Yields
         ------
@@ -290,7 +290,7 @@ class Tree(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row for each node of the tree.
+        """A frame with one row per node of the tree.
 
         The columns are ``depth``, ``role``, ``source``, ``value`` (false and true as 0 and 1, null for strings),
         ``shown`` (the value as text) and ``live``.
@@ -357,7 +357,7 @@ class _Line(NamedTuple):
 
 
 def _lines(root: TreeNode, depth: int, dead: bool) -> Iterator[_Line]:
-    """Yield a tree's lines down to a depth; ``dead`` includes branches not taken."""
+    """Yield the lines of a tree to a depth; ``dead`` includes branches that are not taken."""
     stack: list[tuple[TreeNode, str, str, int]] = [(root, "", "", 0)]
     while stack:
         node, lead, below, level = stack.pop()
@@ -391,7 +391,7 @@ def _label(node: TreeNode) -> str:
 
 
 def _walk(root: TreeNode) -> Iterator[tuple[int, TreeNode]]:
-    """Yield each node with its depth, parents before children."""
+    """Yield each node with its depth, each parent before its children."""
     stack = [(0, root)]
     while stack:
         depth, node = stack.pop()
@@ -405,7 +405,7 @@ def _as_number(value: Value) -> float | None:
 
 
 def _html(node: TreeNode, level: int, pieces: list[str], left: list[int]) -> None:
-    """Append a node and its children as HTML while the budget in ``left[0]`` lasts."""
+    """Append a node and its children as HTML until ``left[0]`` nodes are written."""
     # -1 records that the note about omitted nodes was added.
     if left[0] <= 0:
         if left[0] == 0:
@@ -460,7 +460,7 @@ class _Builder:
         return self.open(self.root, "", True)
 
     def open(self, node: Node, role: str, live: bool) -> TreeNode:
-        """Return a node with its children, unless another node already shows them."""
+        """Return a node with its children, unless another node already displays them."""
         text, complete = source(node)
         inside = self.children(node)
         # A node that is also on a taken branch is expanded there.
@@ -497,5 +497,5 @@ class _Builder:
         return [(part, "", True) for part in written_as(node)[1] if not part.constant]
 
     def once(self, node: Node) -> bool:
-        """Return whether only one place in the policy uses a node."""
+        """Return whether a node is used only once in the policy."""
         return self.uses[node.index] == 1

@@ -105,7 +105,7 @@ class RowView:
 
     @cached_property
     def texts(self) -> list[str]:
-        """The texts of the rows, "" where a text is missing."""
+        """The texts of the rows, with "" for a missing text."""
         return [
             text or ""
             for moment in self._moments
@@ -132,7 +132,7 @@ class RowView:
 
     @cached_property
     def speakers(self) -> Values:
-        """The speakers in lower case; "user" for a memory without a speaker."""
+        """The speakers in lower case, with "user" for a memory without a speaker."""
         words = self.word("speaker").tolist()
         return _to_objects(
             [
@@ -195,7 +195,7 @@ class Populate(Protocol):
     """A function that returns the memories that a recall may return."""
 
     def __call__(self, *, project: str | None, session: str | None, filters: Filters) -> Population:
-        """Return the memories that a recall in a project and session may return."""
+        """Return the memories that a recall in a project and session can return."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class Scopes:
         self.groups: Ints = group.reshape(-1)
 
         def name(column: str, code: int) -> str | None:
-            """Return the name with this code, or None for a negative code."""
+            """Return the name that a code stands for, or None for a negative code."""
             return None if code < 0 else names[column].vocabulary[code]
 
         self.scopes = [
@@ -263,7 +263,7 @@ class Scopes:
 
 @lru_cache(maxsize=256)  # equal filters share the cached population of a recall
 def _build_filters(branch: str | None, viewer: str | None, unbound: bool) -> Filters:
-    """Return filters for a branch and viewer; `unbound` excludes rows with a project."""
+    """Return filters for a branch and a viewer; `unbound` excludes rows with a project."""
     where = pl.col("project").is_null() if unbound else None
     return replace(Filters.of(branch=branch, where=where), viewer=viewer)
 
@@ -311,7 +311,7 @@ def _find_in_scope(
     count: int,
     gone: Flags | None,
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the pairs of one scope as new rows, old rows and similarities."""
+    """Return distinct pairs within one scope: new rows, old rows and similarities."""
     state = joint.state
     unbound = scope.project is None and state.names["project"].has_values
     population = populate(
@@ -342,7 +342,7 @@ def _find_in_scope(
 
 
 def _join_pairs(pairs: list[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Floats]:
-    """Return several arrays of pairs as one."""
+    """Concatenate several arrays of pairs."""
     new, old, similarity = zip(*pairs, strict=True)
     return np.concatenate(new), np.concatenate(old), np.concatenate(similarity)
 
@@ -360,7 +360,7 @@ def _keep_nearest(
 
 
 def _eligible_rows(state: State, gone: Flags | None) -> Flags | None:
-    """Return a mask of the stored rows that can be linked, or None if all can.
+    """Return a mask of the stored rows that can be linked, or None if every row can.
 
     Turns and rows marked as gone cannot.
     """
@@ -379,7 +379,7 @@ def _find_nearest_old(
     eligible: Flags | None,
     count: int,
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the nearest eligible stored memories for each new row."""
+    """Return pairs of new rows with the nearest eligible stored memories."""
     old_rows = joint.state.drop_unembedded(old_rows)
     if not len(old_rows):
         return _no_pairs()
@@ -418,7 +418,7 @@ def _find_nearest_old(
 def _find_nearest_new(
     joint: PairedState, rows: Ints, peers: Ints, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the nearest earlier rows among the new rows, within one scope."""
+    """Return pairs of new rows with the nearest earlier new rows of the same scope."""
     if not len(peers):
         return _no_pairs()
     vectors, queried = joint.vectors(rows)
@@ -442,7 +442,7 @@ def _search_blocks(
     *,
     before: bool = False,
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the nearest `searched` rows for each row, computed in blocks.
+    """Return pairs of each row with the nearest `searched` rows, computed in blocks.
 
     With `before`, only earlier rows count.
     """
@@ -468,7 +468,7 @@ class _Similarities(Protocol):
     """A function that returns the similarities of a block of vectors to other vectors."""
 
     def __call__(self, block: NDArray[np.int8], /) -> Floats:
-        """Return the similarity of each query vector in a block to each stored vector."""
+        """Return the similarities of each query vector in a block, f64[block, vectors]."""
 
 
 def _find_by_subject(
@@ -499,7 +499,7 @@ def _find_by_subject(
 def _find_by_fact(
     joint: PairedState, row: int, others: Ints, predicate: str | None, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Return pairs of a new fact with near memories and with facts of the same predicate."""
+    """Pair a new fact with the nearest memories and with facts of the same predicate."""
     vectors, local = joint.vectors(np.array([row]))
     query = vectors.take(local)[0]
     boundary = int(np.searchsorted(others, joint.size)) if joint.fresh is not None else len(others)
@@ -517,7 +517,7 @@ def _find_by_fact(
 
 
 def _select_rows(joint: PairedState, rows: Ints, column: str, name: str) -> Ints:
-    """Return the rows whose value in a column is ``name``, ascending."""
+    """Return the ascending rows whose value in a column is ``name``."""
     boundary = int(np.searchsorted(rows, joint.size)) if joint.fresh is not None else len(rows)
     names = joint.state.names[column]
     stored_matches: Ints = rows[:boundary][names.codes[rows[:boundary]] == names.code(name)]
@@ -535,11 +535,11 @@ def _select_rows(joint: PairedState, rows: Ints, column: str, name: str) -> Ints
 
 
 def _read_names(joint: PairedState, rows: Ints, column: str) -> NDArray[Any]:
-    """Return the names of new rows in a column, with None for null."""
+    """Return the values of new rows in a text column, with None for null."""
     state = joint.state if joint.fresh is None else joint.fresh
     return state.names[column].to_objects(rows - (0 if joint.fresh is None else joint.size))
 
 
 def _no_pairs() -> tuple[Ints, Ints, Floats]:
-    """Return an empty array of new rows, of old rows and of similarities."""
+    """Return empty arrays of new rows, old rows and similarities."""
     return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)

@@ -41,7 +41,7 @@ _CORRECTED = 20
 
 
 def _may_correct(state: State, columns: Mapping[str, list[Any]], texts: Sequence[str]) -> bool:
-    """Return whether a new memory reports a change, or may already be corrected.
+    """Return whether any new row reports a change, or may already be corrected.
 
     A row that began before the newest memory of the lab may be.
     """
@@ -73,7 +73,7 @@ class Comparing:
         now: int,
         corrections: bool = False,
     ) -> Linked | None:
-        """Decide the links of memories before they are stored; ids start at `first`.
+        """Decide the links of memories before they get ids, which start at `first`.
 
         `edges` are the ``next`` edges that lead to the new memories. With `corrections`, the result
         is None unless a memory reports a change, or began before another memory of the lab.
@@ -107,7 +107,7 @@ class Comparing:
         return self._decide(PairedState(state, self._core.pack, self._core.store.clock()), rows)
 
     def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
-        """Return the closeness of the nearest retrievable memory, or None without memories.
+        """Return the closeness of the retrievable memory nearest to a text, if there is one.
 
         `project` and `viewer` limit the memories. Turns do not count, because an utterance is not
         yet a memory of what it states.
@@ -145,7 +145,7 @@ class Comparing:
     def _populate(
         self, *, project: str | None, session: str | None, filters: Filters
     ) -> Population:
-        """Return the memories that a recall with these filters may return."""
+        """Return the memories that a recall with these filters can return."""
         question = Question("", at=0, project=project, session=session, filters=filters)
         return self._core.recaller.population(self._core.store.state, question)
 
@@ -220,7 +220,7 @@ class Linker(Background):
             self._worker.wake()
 
     def link_all(self, timeout: float | None) -> bool:
-        """Link memories until none wait, and return True on success.
+        """Link memories until none wait; return whether none wait.
 
         The call gives up after `timeout` seconds.
         """
@@ -236,7 +236,7 @@ class Linker(Background):
 
     @property
     def error(self) -> MemlabError | None:
-        """The error that stopped background linking, or None without an error."""
+        """The error that stopped background linking, or None if linking did not stop."""
         return self._error
 
     def _step(self) -> float | None:

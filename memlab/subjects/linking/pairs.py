@@ -146,7 +146,7 @@ class Pairs:
         return is_single[self.first], unknown[self.first]
 
     def _days_apart(self) -> Floats:
-        """Return the days from the creation of the old memory to that of the new memory."""
+        """Return the days between the creation of the old memory and of the new memory."""
         # the difference of two extreme instants does not fit 64 bits
         new = self.new.number("created").astype(np.float64)
         old = self.old.number("created").astype(np.float64)
@@ -178,7 +178,7 @@ class Pairs:
         ]
 
     def _read_apart(self) -> list[bool]:
-        """Return whether both memories of a pair are extracted and at least one is a fact."""
+        """Return whether both memories of a pair were extracted and at least one is a fact."""
         extracted = self.new.extracted[self.first] & self.old.extracted[self.second]
         if not extracted.any():
             return [False] * len(self)
@@ -188,12 +188,12 @@ class Pairs:
         return result
 
     def of_verdicts(self, name: str) -> Flags:
-        """Return the attribute of this name, such as "denies", of each pair's verdict."""
+        """Return the attribute ``name`` of each pair's verdict as a mask."""
         return np.array([getattr(verdict, name) for verdict in self.verdicts], dtype=np.bool_)
 
     @cached_property
     def on_line(self) -> Flags:
-        """Whether both memories give a value to the same single-valued property."""
+        """Whether both memories of each pair give a value to one single-valued property."""
         _, unknown_value = self._known_same("value")
         same = self._known_same("subject"), self._known_same("predicate"), self._single_valued()
         flags = [values & ~unknown for values, unknown in same]
@@ -201,24 +201,24 @@ class Pairs:
 
     @cached_property
     def structured(self) -> Flags:
-        """Whether both facts give the same single-valued property different values."""
+        """Whether the facts of each pair give one single-valued property different values."""
         return np.asarray(self.on_line & ~self._known_same("value")[0])
 
     @cached_property
     def same_fact(self) -> Flags:
-        """Whether both facts give one property of one subject the same value."""
+        """Whether both facts of each pair give one property of one subject the same value."""
         same = [self._known_same(name) for name in ("subject", "predicate", "value")]
         return np.asarray(np.logical_and.reduce([values & ~unknown for values, unknown in same]))
 
     @cached_property
     def certainty(self) -> Floats:
-        """The certainty that the later memory ends or changes the earlier memory."""
+        """The certainty that the later memory of each pair ends or changes the earlier one."""
         certainties = np.array([verdict.certainty for verdict in self.verdicts], dtype=np.float64)
         return np.where(self.structured, 1.0, certainties)
 
     @cached_property
     def repeats(self) -> Flags:
-        """Whether the later memory adds nothing to the earlier memory."""
+        """Whether the later memory of each pair adds nothing to the earlier memory."""
         new, old = self.new.readings[self.first], self.old.readings[self.second]
         same = self.new.speakers[self.first] == self.old.speakers[self.second]
         repeated = [
@@ -229,12 +229,12 @@ class Pairs:
 
     @cached_property
     def opposed(self) -> Flags:
-        """Whether the memories contradict each other, by text or by value."""
+        """Whether the memories of each pair contradict each other, by text or by value."""
         return np.asarray(self.of_verdicts("denies") | self.structured)
 
     @cached_property
     def restates(self) -> Floats:
-        """The similarity of a statement that the later memory changes, or 0 without one."""
+        """The similarity of a statement that the later memory of a pair changes, 0 if it changes none."""
         language = str(self.new.pack.settings["language"])
         later = self.new.number("created")[self.first] >= self.old.number("created")[self.second]
         positions = np.flatnonzero(later & self.same("speaker", none=True))
@@ -249,13 +249,13 @@ class Pairs:
         return result
 
     def of_statements(self, ask: Callable[[Statement, Statement], float | bool]) -> Values:
-        """Return the result of ``ask`` for the two statements of each pair."""
+        """Return the value of the function ``ask`` for the two statements of each pair."""
         pairs = zip(self.new.statements[self.first], self.old.statements[self.second], strict=True)
         return np.array([ask(new, old) for new, old in pairs])
 
     @cached_property
     def same_numbers(self) -> Flags:
-        """Whether both texts contain the same numbers, weekdays and months."""
+        """Whether both texts of each pair contain the same numbers, weekdays and months."""
         numbers: dict[frozenset[str], int] = {}
         new, old = (
             np.array(
@@ -271,7 +271,7 @@ class Pairs:
 
 
 def _restatement_likelihood(new: Statement, old: Statement, language: str) -> float:
-    """Return the likelihood that a new text restates a statement of an old text with a change.
+    """Return the likelihood that a new text restates part of an old text with a change.
 
     Two texts of one statement each are compared only if one has all words of the other. If only
     their numbers differ, the result is 1.
@@ -288,7 +288,7 @@ def _restatement_likelihood(new: Statement, old: Statement, language: str) -> fl
 
 
 def _fold_fact_field(side: RowView, name: str) -> Values:
-    """Return the subject, predicate or value of each fact in lower case.
+    """Return the subject, predicate or value of each fact, in lower case.
 
     The object of a fact counts as its value.
     """

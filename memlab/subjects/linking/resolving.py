@@ -155,11 +155,11 @@ class _ComparedPairs:
         self.relation[selected] = relation
 
     def find_resolved(self) -> Ints:
-        """Return the indices of pairs of which only one memory stays."""
+        """Return the indices of the pairs in which only one memory stays."""
         return np.flatnonzero(self.resolution != "keep-both")
 
     def is_merging(self, selected: Ints) -> NDArray[np.bool_]:
-        """Return a mask of the selected pairs that are duplicates and merge."""
+        """Return a mask of the selected pairs that are duplicates to merge."""
         return np.asarray(
             (self.resolution[selected] == "merge") & (self.relation[selected] == "duplicate")
         )
@@ -270,7 +270,7 @@ class _Decision:
         rank: Ints,
         closeness: Closeness,
     ) -> _ComparedPairs:
-        """Return the result of ``link`` for each pair, with the later memory as the new one."""
+        """Evaluate ``link`` for each pair; the memory with the later valid time is the new one."""
         all_rows = np.unique(np.concatenate([new, old]))
         side = self.joint.side(all_rows)
         is_late = self._read_beginnings(old) > self._read_beginnings(new)
@@ -319,7 +319,7 @@ class _Decision:
         return result
 
     def _spare_uncertain(self, compared: _ComparedPairs) -> None:
-        """Keep both memories of each conflict that is too uncertain."""
+        """Keep both memories of each conflict whose certainty is too low."""
         resolved = compared.find_resolved()
         if not self.bound or not len(resolved):
             return
@@ -335,7 +335,7 @@ class _Decision:
         compared.relation[spared[is_similar]] = "contradicts"
 
     def _insert_into_timeline(self, compared: _ComparedPairs, selected: Ints) -> None:
-        """Insert new facts into the timelines of their properties, in the order of rows."""
+        """Insert new facts into the timelines of their properties, in row order."""
         same_fact = compared.pairs.same_fact
         # The end of a value is recorded only if its killer changes here. Earlier rows recorded earlier ends.
         for row in np.unique(compared.new[selected]).tolist():
@@ -391,7 +391,7 @@ class _Decision:
         ]
 
     def _weigh_restatements(self, compared: _ComparedPairs) -> None:
-        """Set the edge weights of partial restatements; relate memories that may not end.
+        """Weight the edges of partial restatements, and relate memories that may not end.
 
         Both memories stay. A restatement in another reach, or of a memory that is not valid, is
         only "related".
@@ -405,7 +405,7 @@ class _Decision:
             )
 
     def _find_opposed(self, compared: _ComparedPairs) -> NDArray[np.bool_]:
-        """Return whether the two memories of each pair are similar but contradict each other.
+        """Return whether the memories of each pair are similar but contradict each other.
 
         The memories are nearer than the setting ``conflict-closeness``. One denies the other, or
         gives another value to its property.
@@ -460,7 +460,7 @@ class _Decision:
     def _combine(
         self, fresh: int, other: int, word: str, weight: float, new: str, old: str
     ) -> None:
-        """Store both texts in the new memory, which supersedes the old memory.
+        """Put both texts into the new memory, which supersedes the old memory.
 
         If the new memory is already stored, or the combined text is too long, both memories stay.
         """
@@ -474,11 +474,11 @@ class _Decision:
             self.combined.setdefault(fresh, []).append(other)
 
     def _find_survivor(self, row: int) -> int:
-        """Return the memory into which a row was merged, or the row itself."""
+        """Return the memory into which a row was merged, or the row if it was not merged."""
         return self.root.get(row, row)
 
     def _replace_by(self, fresh: int, other: int, outcome: Outcome) -> bool:
-        """Replace a new row by another row; return False if that would form a cycle."""
+        """Replace a new row with another row; return False if a cycle would result."""
         if self._leads_to(other, fresh) or fresh in self.successor:
             return False
         self.root[fresh], self.outcome[fresh] = other, outcome
@@ -496,7 +496,7 @@ class _Decision:
         *,
         reported: int | None = None,
     ) -> None:
-        """Mark `other` as superseded by `fresh`, unless that would form a cycle.
+        """Mark `other` as superseded by `fresh`, unless a cycle would result.
 
         `reported` is the new row if the new row is the one that ends.
         """
@@ -712,7 +712,7 @@ class _Decision:
         return ends
 
     def _earlier_beginnings(self, ids: Ints) -> list[dict[str, Any]]:
-        """Return the changes that move a fact's start back to its earliest statement."""
+        """Return the changes that move a fact's start to its earliest statement."""
         parts = []
         for root, others in self.merges.items():
             began = int(self._read_beginnings(np.array([root]))[0])
@@ -744,7 +744,7 @@ class _Decision:
         return parts
 
     def _join_lists(self, ids: Ints, merges: dict[int, list[int]]) -> list[dict[str, Any]]:
-        """Return the changes that add tags, files and agents of merged rows to the survivors.
+        """Return the changes that give survivors the tags, files and agents of merged rows.
 
         Confidence, source and provenance come from the most confident of these memories.
         """
@@ -790,12 +790,12 @@ class _Decision:
         return parts
 
     def _read_beginnings(self, rows: Ints) -> Ints:
-        """Return the time from which each row is valid; the default is its creation time."""
+        """Return the time from which each row is valid, which is its creation by default."""
         valid_from = self._read_numbers("valid_from", rows)
         return np.where(valid_from == NEVER, self._read_numbers("created", rows), valid_from)
 
     def _read_numbers(self, column: str, rows: Ints) -> NDArray[Any]:
-        """Return the values of rows in a numeric column; rows may occur more than once."""
+        """Return the values of rows in a numeric column; a row may occur several times."""
         distinct, position = np.unique(rows, return_inverse=True)
         return np.asarray(self.joint.side(distinct).number(column)[position.reshape(-1)])
 
@@ -825,7 +825,7 @@ class _Decision:
 
 
 def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
-    """Return a mask of valid pairs whose project, scope and visibility agree."""
+    """Return which pairs are valid now and share project, scope and visibility."""
     is_allowed = _have_same_reach(pairs, now)
     for side, positions in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
         # a memory whose validity is over does not conflict with a valid memory
@@ -835,7 +835,7 @@ def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
 
 
 def _have_same_reach(pairs: Pairs, now: int) -> NDArray[np.bool_]:
-    """Return a mask of pairs in effect whose project, scope and visibility agree."""
+    """Return which pairs are in effect and share project, scope and visibility."""
     is_allowed = np.ones(len(pairs), dtype=np.bool_)
     for column in _REACH:
         is_allowed &= pairs.same(column, none=True)
@@ -849,7 +849,7 @@ def _have_same_reach(pairs: Pairs, now: int) -> NDArray[np.bool_]:
 
 
 def _keep_corrections(compared: _ComparedPairs) -> None:
-    """Drop all decisions except those in which one statement corrects another."""
+    """Undo all decisions except those in which one statement corrects another."""
     kinds = compared.pairs.new.word("kind")
     for pair in range(len(compared.relation)):
         later, earlier = compared.texts(pair)
@@ -884,7 +884,7 @@ def _spare_stated(compared: _ComparedPairs) -> None:
 
 
 def _spare_long(compared: _ComparedPairs) -> None:
-    """Keep both texts if they are long and differ, although they count as duplicates.
+    """Keep both of two long, differing texts that count as duplicates.
 
     No embedder reads all of a long text, so its vector may miss the difference.
     """

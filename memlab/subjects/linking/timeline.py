@@ -107,7 +107,7 @@ class Timeline:
         return None
 
     def _cut(self, other: int, at: int, by: int) -> int | None:
-        """End a fact at a time, and return the next time when it was restated, or None."""
+        """End a fact at a time, and return the next time at which the fact was restated."""
         line = self.line(other)
         for position, (start, stop) in enumerate(line.segments):
             if start <= at < stop:
@@ -123,7 +123,7 @@ class Timeline:
         return None
 
     def _merge(self, other: int, began: int, ends: int) -> bool:
-        """Extend an interval of another fact by a statement; return False if none fits.
+        """Merge a statement into an interval of another fact; return False if none fits.
 
         A statement belongs to an interval if it begins within the interval, or before the interval
         without a gap.
@@ -142,14 +142,14 @@ class Timeline:
         return False
 
     def _follow(self, row: int, root: int) -> None:
-        """Replace a merged fact by ``root`` in timelines of the facts that it ended."""
+        """Replace a merged fact with ``root`` as the fact that ended other facts."""
         for line in self.lines.values():
             if line.killer == row:
                 line.killer = root
 
 
 def _read_line(joint: PairedState, row: int) -> Line:
-    """Return a fact's timeline, which holds intervals of validity and statement times."""
+    """Return a fact's timeline: intervals of validity and times of statements."""
     state, local_row = joint.home(row)
     began, stop = (
         int(state.numbers[name].values[local_row]) for name in ("valid_from", "valid_until")

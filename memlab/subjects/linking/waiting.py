@@ -41,7 +41,7 @@ class Waiting(Projection):
         return [id for first, stop in self._runs for id in range(first, stop)]
 
     def first(self, limit: int) -> range:
-        """Return at most `limit` ids of the first consecutive waiting memories."""
+        """Return the ids of the first consecutive waiting memories, at most `limit` ids."""
         if not self._runs:
             return range(0)
         first, stop = self._runs[0]
@@ -62,15 +62,15 @@ class Waiting(Projection):
             self._runs = [[max(first, done), stop] for first, stop in self._runs if stop > done]
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return whether a viewer may see a link event, or None for other events."""
+        """Return whether a viewer may see a link event, or None for an event of another kind."""
         if kind != "link" or "upto" not in body or seen:
             return None
         return bool(self._runs) and self._runs[0][0] <= int(body["upto"])
 
     def dump(self) -> Any:
-        """Return the ranges as plain values, for a snapshot."""
+        """Return the id ranges of waiting memories as plain values for a snapshot."""
         return self._runs
 
     def load(self, dumped: Any) -> None:
-        """Restore the ranges from the values of ``dump``."""
+        """Restore the id ranges of waiting memories from the result of ``dump``."""
         self._runs = [list(run) for run in dumped]

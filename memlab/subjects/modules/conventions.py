@@ -135,7 +135,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _entry(line: str) -> str | None:
-    """Return the whole sentences of a list item that fit a rule's length, or None."""
+    """Return the sentences of a list item that fit the maximum length, if any."""
     if not (bullet := _BULLET.match(line)):
         return None
     words = bullet[1].strip()
@@ -221,7 +221,7 @@ def _leading_name(text: str) -> str:
 
 
 def jsonc(text: str) -> Any:
-    """Return JSON that may have comments and trailing commas; raise ValueError if broken.
+    """Return JSON after removing comments and trailing commas; raise ValueError if invalid.
 
     >>> jsonc('{"a": "http://x", /* why */ "b": [1, 2,], // end' + chr(10) + "}")
     {'a': 'http://x', 'b': [1, 2]}
@@ -235,7 +235,7 @@ def jsonc(text: str) -> Any:
 
 
 def _table(value: Any) -> dict[str, Any]:
-    """Return ``value`` if it is a dict, otherwise an empty dict."""
+    """Return ``value`` for a dict, or an empty dict for other values."""
     return value if isinstance(value, dict) else {}
 
 
@@ -287,7 +287,7 @@ _ESLINT = re.compile(
 
 
 def _eslint(text: str) -> Iterator[str]:
-    """Yield the configurations that ESLint extends, and its rules of severity error.
+    """Yield the configurations that ESLint extends, and the rules that are errors.
 
     The file may be JSON, YAML or code, so it is searched instead of parsed.
     """
@@ -307,7 +307,7 @@ def _eslint(text: str) -> Iterator[str]:
 
 
 def _prettier(text: str) -> Iterator[str]:
-    """Yield the options of Prettier, from a file in JSON, code, YAML or TOML."""
+    """Yield the options of Prettier in a file of JSON, code, YAML or TOML."""
     if text.lstrip().startswith("{"):
         options = _table(jsonc(text))
     elif re.search(r"export default|module\.exports", text):
@@ -344,7 +344,7 @@ def _tsconfig(text: str) -> Iterator[str]:
 
 
 def _editorconfig(text: str) -> Iterator[str]:
-    """Yield the indentation and maximum line length of each section as rules."""
+    """Yield the indentation and maximum line length of each section, as rules."""
     for section in re.split(r"^(?=\[)", text[:20_000], flags=re.M):
         if not (header := re.match(r"\[([^\]\n]{1,60})\]", section)):
             continue
@@ -425,7 +425,7 @@ def _flake8(text: str) -> Iterator[str]:
 
 
 def _aider(text: str) -> Iterator[str]:
-    """Yield the commands and documents in the settings of aider as rules."""
+    """Yield the commands and documents in the settings of aider, as rules."""
     for name, what in (("lint-cmd", "Lint with"), ("test-cmd", "Test with")):
         for command in re.findall(rf"^{name}:\s*[\"']?([^\"'\n#]{{2,100}})", text, re.M):
             yield f"{what}: {command.strip()}"
@@ -447,7 +447,7 @@ def _pre_commit(text: str) -> Iterator[str]:
 
 
 def _version(text: str, language: str) -> Iterator[str]:
-    """Yield the language version in a file that contains nothing else."""
+    """Yield a rule with the language version from a file that contains only a version."""
     if re.fullmatch(r"v?[\w./*-]{1,30}", text.strip()):
         yield f"{language} {text.strip().removeprefix('v')} is used."
 

@@ -63,7 +63,7 @@ class Tree:
         self.root, self.sources, self.others, self.left_out = root, sources, others, left_out
 
     def text(self, path: str, limit: int) -> str:
-        """Return the first bytes of a file as text, or "" if it is binary or unreadable."""
+        """Return the first bytes of a file as text, or "" for a binary or unreadable file."""
         try:
             with (self.root / path).open("rb") as file:
                 data = file.read(limit)
@@ -76,7 +76,7 @@ class Tree:
 
 
 def walk(root: Path) -> Tree:
-    """Return at most 20,000 files below a folder, from at most 200,000 folder entries."""
+    """Return at most 20,000 files below a folder, after at most 200,000 entries."""
     # Folders are visited in the order of their names, so that the limits always include the same files.
     ignored, left_out = Ignored(root), Counter[str]()
     files: list[str] = []
@@ -405,7 +405,7 @@ class _ManifestReader:
                 self.command(_SCRIPTS[target], f"make {target}", path)
 
     def requirements(self, path: str) -> None:
-        """Read a requirements.txt: its packages, and the test command if pytest is one of them."""
+        """Read a requirements.txt: packages, and the test command if pytest is among them."""
         lines = (
             line.split("#")[0].strip() for line in self.tree.text(path, _MAX_BYTES).splitlines()
         )
@@ -414,7 +414,7 @@ class _ManifestReader:
             self.tested("pytest", path)
 
     def gemfile(self, path: str) -> None:
-        """Read a Gemfile: its gems, and the command that runs rspec or minitest."""
+        """Read a Gemfile: gems, and the command that runs rspec or minitest."""
         needs = self.needs(
             re.findall(r"^\s*gem\s+[\"']([\w-]+)", self.tree.text(path, _MAX_BYTES), re.M)
         )
@@ -429,13 +429,13 @@ class _ManifestReader:
         self.manager(_LOCKS[name], path)
 
     def manager(self, name: str, file: str) -> None:
-        """Add the convention that only one manager installs packages."""
+        """Add the convention that one package manager installs all packages."""
         folder = str(PurePosixPath(file).parent)
         where = "" if folder == "." else f" of {folder}"
         self.rule(f"Packages{where} are installed by {name}, no other manager.", file)
 
     def tested(self, command: str, file: str) -> None:
-        """Add a test command, unless the same folder already has one."""
+        """Add a test command, unless its folder already has a test command."""
         folder = PurePosixPath(file).parent
         if not any(
             entry.what == "test" and PurePosixPath(entry.file).parent == folder
@@ -444,7 +444,7 @@ class _ManifestReader:
             self.command("test", command, file)
 
     def unconfigured(self) -> None:
-        """Add a test command that imports in tests suggest, if no manifest declares one."""
+        """Add the test command that imports in tests suggest, if no manifest declares one."""
         # Twenty tests are enough to find the framework, because projects seldom mix frameworks.
         tests = [
             path
@@ -480,5 +480,5 @@ _READERS = {
 
 
 def _values(value: Any) -> Iterator[Any]:
-    """Yield the values of a dict, or the value itself if it is not a dict."""
+    """Yield the values of a dict, or the value itself for other types."""
     yield from value.values() if isinstance(value, dict) else [value]

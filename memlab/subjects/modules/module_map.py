@@ -75,7 +75,7 @@ _ONE_SUBJECT = 2 / 3
 
 
 def is_layer(folder: str) -> bool:
-    """Return whether a folder is the root or a layer, such as routes or components."""
+    """Return whether a folder is the root or a code layer, such as "routes"."""
     last = folder.rsplit("/", 1)[-1]
     return last == "." or _is_layer_word(last)
 
@@ -196,7 +196,7 @@ def _layers() -> frozenset[str]:
 
 
 def _is_layer_word(word: str) -> bool:
-    """Return whether a name has only words of code layers, such as "routes"."""
+    """Return whether every word of a name denotes a code layer, as "routes" does."""
     stems = name_stems(word)
     return bool(stems) and all(stem in _layers() for stem in stems)
 
@@ -211,7 +211,7 @@ def _folder_key(folder: str) -> Key:
 
 
 def _file_key(path: str, folder: str) -> tuple[Key | None, bool]:
-    """Return a file's module key, and whether the key comes from folders or the file name."""
+    """Return the key of a file's module, and whether the key comes from folders."""
     around, base = _folder_key(str(PurePosixPath(path).parent)), _folder_key(folder)
     if len(around) > len(base):
         return around, True
@@ -241,7 +241,7 @@ def _hyphenate_name(path: str) -> str:
 
 
 def _index_subjects(modules: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-    """Return the modules that have a file about each subject, except in layer folders."""
+    """Return the modules with a file about each subject, except layer folders."""
     modules_of: dict[str, set[str]] = defaultdict(set)
     for name, paths in modules.items():
         for path in () if is_layer(name) else paths:
@@ -251,7 +251,7 @@ def _index_subjects(modules: Mapping[str, Sequence[str]]) -> dict[str, set[str]]
 
 
 def _by_first_word(key: Key, module_of_key: Mapping[Key, str]) -> str | None:
-    """Return the module that the first word of a compound name identifies, or None.
+    """Return the module that a compound name's first word identifies, if there is one.
 
     AuthGuard belongs to the module auth.
     """
@@ -299,7 +299,7 @@ class ModuleWords:
         self._rarity = {word: math.log1p(len(modules) / count) for word, count in counts.items()}
 
     def find(self, task: str, *, limit: int) -> list[InTask]:
-        """Return the modules that share words with a task, best first."""
+        """Return the modules that share words with a task, in descending order of score."""
         query_words = [
             word for word in dict.fromkeys(_words(task)[:_MAX_WORDS]) if word in self._rarity
         ]
@@ -312,7 +312,7 @@ class ModuleWords:
         return matches[:limit]
 
     def rows(self, state: State, project: str, names: Iterable[str]) -> NDArray[np.int64]:
-        """Return the rows of memories that name a file of these modules, ascending."""
+        """Return the ascending rows of memories that name a file of these modules."""
         wanted, code = set(names), state.names["project"].code(project)
         projects = state.names["project"].codes
         matching = [
@@ -323,7 +323,7 @@ class ModuleWords:
         return np.array(sorted(matching), dtype=np.int64)
 
     def _module_of(self, path: str) -> str | None:
-        """Return the module to which a path in a memory belongs, or None."""
+        """Return the module to which a path in a memory belongs, or None without a module."""
         plain = plain_path(path)
         return self._owner.get(plain) or self._nearest(plain)
 
@@ -356,7 +356,7 @@ def plain_path(path: str) -> str:
 
 
 def _merge(module: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a module with the changes of a user's description."""
+    """Return a module with a user's description and additions applied."""
     lists = {
         name: list(dict.fromkeys([*module.get(name, ()), *change.get(name, ())])) for name in _LISTS
     }
@@ -660,7 +660,7 @@ class ModuleMaps(Projection):
         self._words.pop(body["project"], None)
 
     def dump(self) -> Any:
-        """Return the maps as plain values for a snapshot."""
+        """Return the module maps as plain values for a snapshot."""
         # Names are stored as values instead of keys, because a purge rewrites values.
         return [
             {**stored, "described": [list(pair) for pair in stored["described"].items()]}
@@ -668,7 +668,7 @@ class ModuleMaps(Projection):
         ]
 
     def load(self, dumped: Any) -> None:
-        """Restore the maps from the value of ``dump``."""
+        """Restore the module maps from the result of ``dump``."""
         self._words = {}
         self._maps = {
             stored["project"]: {**stored, "described": dict(stored["described"])}

@@ -49,7 +49,7 @@ _DEEPEST = 8
 
 
 def paths_in(value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the paths in an item, which is a path or a record with tool calls.
+    """Yield the file paths in an item, which is a path or a record of tool calls.
 
     >>> list(paths_in({"tool_name": "Edit", "tool_input": {"file_path": "src/auth.ts", "new_string": "x"}}))
     ['src/auth.ts']
@@ -77,7 +77,7 @@ def paths_in(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def known_path(path: str, files: Iterable[str]) -> str | None:
-    """Return a path as a map stores it, relative to the project's folder, or None.
+    """Return the path under which a map stores a file, or None for another file.
 
     An absolute path is shortened to an end that is a file of the map, or lies in a folder of the
     map. The result is None if there is no such end.
@@ -215,7 +215,7 @@ class LabModules:
 
     @checked
     def find(self, task: str, *, project: str, limit: Count = 3) -> pl.DataFrame:
-        """Return the modules that share words with a task, best first.
+        """Return the modules that share words with a task, in descending order of score.
 
         A word counts by its rarity among the modules: threefold in the name of a module, twofold in
         the name of a file, and once in a description.
@@ -356,7 +356,7 @@ class LabModules:
         project: str,
         session: str | None = None,
     ) -> ModuleMap:
-        """Record the files that a session read or wrote, and return the module map.
+        """Record the files that a session read or wrote; return the current module map.
 
         The files join their modules. A module is partial once one of its files was touched, and
         mapped after three sessions. Files that were already recorded for a session are not recorded
@@ -446,7 +446,7 @@ class LabModules:
 
     @staticmethod
     def _stored_map(maps: ModuleMaps, project: str) -> dict[str, Any]:
-        """Return the stored fields of a project's map, or raise UnknownName without a map."""
+        """Return the stored fields of a project's map; raise UnknownName without a map."""
         stored = maps.get(project)
         if stored is None:
             raise _unknown(maps, project)
@@ -454,7 +454,7 @@ class LabModules:
 
 
 def _unknown(maps: ModuleMaps, project: str) -> UnknownName:
-    """Return the error for a project without a map, which lists the projects with a map."""
+    """Return the error for a project without a map, with the names of mapped projects."""
     return UnknownName("project with a map (see lab.agents.modules.scan)", project, maps.projects)
 
 

@@ -120,7 +120,7 @@ def scan(root: Path, *, progress: bool) -> Scan:
 
 
 def _is_test(path: str) -> bool:
-    """Return whether a path belongs to a test, according to its folders or name."""
+    """Return whether the folders or the name of a path mark a test."""
     whole = PurePosixPath(path)
     return (
         not _TEST_PARTS.isdisjoint(whole.parts[:-1]) or _TEST_STEM.fullmatch(whole.stem) is not None
@@ -161,7 +161,7 @@ def _group_by_folder(files: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _module_of_test(path: str, modules: Mapping[str, Module], owner: Mapping[str, str]) -> str:
-    """Return the module that a test tests, found by the test's folder or name."""
+    """Return the module under test, according to the test's folder or name."""
     whole = PurePosixPath(path)
     parts = [part for part in whole.parts[:-1] if part not in _TEST_PARTS]
     match = _TEST_STEM.fullmatch(whole.stem)
@@ -183,7 +183,7 @@ def _module_of_test(path: str, modules: Mapping[str, Module], owner: Mapping[str
 
 
 def _folders(groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the module that an import of each folder refers to.
+    """Return the module to which an import of each folder refers.
 
     This is the module of that folder, or else the module with most of the files below the folder.
     """
@@ -219,7 +219,7 @@ class _ImportResolver:
         } - {"."}
 
     def imports(self, path: str, text: str) -> Iterator[str]:
-        """Yield the file or folder that each import of a file refers to."""
+        """Yield the file or folder to which each import in a file refers."""
         # Each language resolves names in its own way: from the importing file, from a root, or by the name of a
         # package.
         end = path.rsplit(".", 1)[-1].lower()
@@ -246,7 +246,7 @@ class _ImportResolver:
                         yield from self._resolve(_join_path(folder, target[len(package) + 1 :]))
 
     def _python(self, here: str, dotted: str, name: str) -> Iterator[str]:
-        """Yield the file that a relative or absolute Python import refers to."""
+        """Yield the file to which a relative or absolute Python import refers."""
         dots = len(dotted) - len(dotted.lstrip("."))
         parts = [part for part in dotted.strip(".").split(".") if part]
         if dots:
@@ -259,14 +259,14 @@ class _ImportResolver:
                 return
 
     def _longest(self, base: str, parts: Sequence[str], minimum: int = 0) -> Iterator[str]:
-        """Yield the file or folder that the longest resolvable prefix of a dotted name means."""
+        """Yield the file or folder that matches the longest prefix of a dotted name."""
         for count in range(len(parts), minimum - 1, -1):
             if targets := list(self._resolve(_join_path(base, "/".join(parts[:count])))):
                 yield from targets
                 return
 
     def _resolve(self, path: str) -> Iterator[str]:
-        """Yield the existing file or folder that a path without suffix refers to."""
+        """Yield the existing file or folder to which a path without suffix refers."""
         if path in self._bare:
             yield self._bare[path]
         elif path in self._folders:
@@ -274,7 +274,7 @@ class _ImportResolver:
 
 
 def _join_path(folder: str, path: str) -> str:
-    """Return the normal form of a path below a folder, or "" if it leaves the root."""
+    """Return the normal form of a path below a folder, or "" for a path outside the root."""
     parts: list[str] = []
     for part in (*folder.split("/"), *path.split("/")):
         if part == "..":

@@ -88,7 +88,11 @@ class Admission(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row with role, worth, threshold, admitted, confidence, reasons and text."""
+        """A frame with one row, which contains the decision and its reasons.
+
+        The columns are ``role``, ``worth``, ``threshold``, ``admitted``, ``confidence``,
+        ``reasons`` and ``text``.
+        """
         return pl.DataFrame(
             {
                 "role": [self.role],
@@ -192,7 +196,7 @@ class Observing:
         fields: dict[str, Any],
         before: str | None = None,
     ) -> Observation:
-        """Store an utterance if it is admitted; see ``LabAgents.observe``."""
+        """Store an utterance that the pack admits; see ``LabAgents.observe``."""
         # Fields are checked first, so that an invalid field is refused even if the utterance is not admitted.
         check_linking(linking)
         columns = validate_columns(
@@ -228,7 +232,7 @@ class Observing:
         )
 
     def _question_before(self, fields: Mapping[str, Any]) -> str | None:
-        """Return another speaker's question in the last turn, or None."""
+        """Return another speaker's question in the last turn, or None without a question."""
         # Only the very last message counts, because an answer follows its question directly.
         session = fields.get("session")
         if session is None:
@@ -250,7 +254,7 @@ class Observing:
         return last_question(text) if other and text else None
 
     def _find_audience(self, creator: str | None, visibility: str | None) -> str:
-        """Return the viewer whose visible memories an utterance is compared with.
+        """Return the viewer whose memories are compared with an utterance.
 
         If the utterance will be private, its creator's private memories are compared too.
         """

@@ -171,7 +171,11 @@ class Adapted(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row: slot, action, before, after, judged, gain, low, high, reason."""
+        """A frame with one row, which contains the action and its evidence.
+
+        The columns are ``slot``, ``action``, ``before``, ``after``, ``judged``, ``gain``, ``low``,
+        ``high`` and ``reason``.
+        """
         gain, low, high = self.gain or (None, None, None)
         return pl.DataFrame(
             {
@@ -220,7 +224,7 @@ def adapt(
     consent: bool = False,
     seed: int = 0,
 ) -> Adapted:
-    """Replace a policy that performs worse or install a better one, or explain why not.
+    """Replace a policy that performs worse, install a better policy, or explain why not.
 
     Every change is logged and can be rolled back.
 
@@ -292,7 +296,7 @@ class _Step:
         self._evidence = pl.DataFrame(schema=_EVIDENCE)
 
     def run(self) -> Adapted:
-        """Try a rollback, then a revert, then new numbers; return the first change."""
+        """Return the first change among three attempts: rollback, revert and new numbers."""
         self._check_cluster()
         few = self._judged < _MIN_JUDGED
         refused: list[InputError] = []
@@ -321,14 +325,14 @@ class _Step:
             raise UnknownName("cluster", cluster, sorted({"day", "decision", *columns}))
 
     def _keep(self, reason: str, gain: tuple[float, float, float] | None = None) -> Adapted:
-        """Return the result of a step that changes nothing, with the reason for it."""
+        """Return the reason for a step to change nothing, as its result."""
         hash = self._lab.policies[_SLOT].hash
         return Adapted(
             _SLOT, "kept", reason, hash, hash, self._judged, gain, evidence=self._evidence
         )
 
     def _roll_back(self) -> Adapted | None:
-        """Restore an earlier version of a slot with a higher estimated reward, or return None."""
+        """Restore a slot's earlier version if its estimated reward is higher, or return None."""
         # The import is here, because it takes a twentieth of the time of opening a lab.
         from memlab.science.evaluation import evaluate
 
@@ -380,7 +384,7 @@ class _Step:
         )
 
     def _revert_fall(self) -> Adapted | None:
-        """Restore an earlier version if rewards fell when the active version was installed."""
+        """Restore an earlier version if rewards fell at the installation of the active version."""
         policies = self._lab.policies
         with policies.reading() as versions:
             fall, compared, refused = find_fall(self._slates, versions, self._options)
@@ -441,7 +445,7 @@ class _Step:
         return self._try_numbers(tuning, tunable, f"{_SLOT}, other numbers", tuning.verdict)
 
     def _try_numbers(self, tuning: Tuning, tunable: Policy, name: str, reason: str) -> Adapted:
-        """Install or propose tuned numbers if they perform better; return the result."""
+        """Install or propose tuned numbers that perform better, and return the result."""
         policies = self._lab.policies
         gain = (tuning.gain.value, tuning.gain.low, tuning.gain.high)
         why = " ".join(str(gate) for gate in tuning.closed)
@@ -489,7 +493,7 @@ class _Step:
             return None
 
     def _tune(self, policy: Policy) -> Tuning:
-        """Tune a policy on the log, with days as clusters if its clusters are dependent."""
+        """Tune a policy on the log; if clusters are dependent, use days as clusters."""
         from memlab.science.evaluation import tune
 
         options = self._options | {
@@ -515,7 +519,7 @@ class _Step:
         gain: tuple[float, float, float],
         act: Callable[[], Version | Pack],
     ) -> Adapted:
-        """Apply a change if there is consent, or return it as a proposal."""
+        """Apply a change with consent, or return the change as a proposal."""
         pack = self._lab.policies.pack
         before = pack.hash if slot == "pack" else pack.policies[slot].hash
         outcome: Literal["installed", "rolled back", "proposed"] = action
@@ -553,7 +557,7 @@ def _without_nan(value: Any) -> Any:
 
 
 def _period_line(period: Period, why: str) -> tuple[Any, ...]:
-    """Return a row of the evidence table about the period of an earlier active pack."""
+    """Return the row of the evidence table about one earlier pack's active period."""
     gap = period.difference or (None, None, None)
     verdict = "not separated" if why else "better"
     name = f"pack {period.pack_hash[:12]}, while it was live"
@@ -561,7 +565,7 @@ def _period_line(period: Period, why: str) -> tuple[Any, ...]:
 
 
 def _no_fall(period: Period) -> str:
-    """Return why the active version does not count as worse than an earlier one, or ""."""
+    """Return the reason not to report a fall of rewards, or "" for a fall."""
     if period.fell:
         return ""
     if period.begins is None:
@@ -574,13 +578,13 @@ def _no_fall(period: Period) -> str:
 
 
 def of_fall(fall: Fall, before: str, judged: int) -> Adapted:
-    """Return the proposal to roll back after a fall in reward, with the call to run."""
+    """Return a proposal to roll back after a fall of rewards, with the call to run."""
     reason = f"on your consent, roll back [{fall.after[:12]}]. {fall.reason} To roll back: {fall.command}"
     return Adapted(fall.slot or "pack", "proposed", reason, before, fall.after, judged, fall.gap)
 
 
 def _tunable(policy: Policy, span: tuple[float, float]) -> Policy | None:
-    """Return a policy with bounded parameters to tune, or None if it has no numbers to tune."""
+    """Return a policy with bounded parameters to tune, or None without tunable numbers."""
     if any(
         math.isfinite(param.low) and math.isfinite(param.high) for param in policy.params.values()
     ):
@@ -664,7 +668,7 @@ class FallWatch:
         self._proposed: set[str] = set()
 
     def after_feedback(self) -> Adapted | None:
-        """Count new feedback; return a proposal when the feedback first shows a fall.
+        """Count new feedback, and return a proposal when rewards first show a fall.
 
         Each proposal is made at most once while a pack is active.
         """

@@ -45,7 +45,7 @@ def text(name: str, form: Form, source: Text) -> str:
 
 
 def one_of(words: tuple[str, ...]) -> Reader:
-    """Return a reader that accepts one of ``words``, quoted or not."""
+    """Return a reader that accepts one of ``words``, with or without quotation marks."""
 
     def read(name: str, form: Form, source: Text) -> str:
         if form.kind not in _NAMES:
@@ -114,7 +114,7 @@ def is_span(text: str) -> bool:
 
 
 def span(name: str, form: Form, source: Text) -> str:
-    """Read a span of time in the form of ``memlab.evaluate``, such as "7d" or "12h"."""
+    """Read a span of time such as "7d" or "12h", in the format of ``memlab.evaluate``."""
     if form.kind != "str" or not is_span(form.text):
         raise _wrong(name, 'a span in quotes, such as "7d", "12h" or "30m"', form, source)
     return form.text
@@ -161,7 +161,7 @@ def texts(name: str, form: Form, source: Text) -> list[str]:
 
 
 def ttl(name: str, form: Form, source: Text) -> float | None:
-    """Read a lifetime, and return it in days, or None for ``perpetual``."""
+    """Read a lifetime, and return the number of days, or None for ``perpetual``."""
     if form.kind in _NAMES and form.text == "perpetual":
         return None
     match = _TTL.fullmatch(form.text) if form.kind == "str" else None

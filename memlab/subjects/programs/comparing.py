@@ -30,7 +30,7 @@ _Query = tuple[str, str | None, int]
 
 
 def ranking_notice(core: Core, pack: Pack, limit: int) -> str | None:
-    """Return a sentence on how the results of ``pack`` differ from the active pack's.
+    """Describe how the results of ``pack`` differ from results of the active pack.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def _read_queries(core: Core) -> Iterator[_Query]:
 
 
 def _find_questions(state: State, count: int) -> list[_Query]:
-    """Return at most ``count`` questions from messages, spread over the lab."""
+    """Return at most ``count`` questions from messages, spread over the whole lab."""
     rows = np.flatnonzero(np.asarray(state.asks.values[: len(state)], dtype=np.bool_))
     chosen = []
     places = np.unique(
@@ -120,7 +120,7 @@ def _find_questions(state: State, count: int) -> list[_Query]:
 
 
 def _top(core: Core, state: State, pack: Pack, query: _Query, limit: int) -> list[int]:
-    """Return the ids of a query's results under a pack, without the query's own message."""
+    """Return the ids that a pack retrieves for a query, without the query's own message."""
     text, project, own = query
     filters, _ = apply_switches(core.store, state, project, Filters.of())
     question = Question(text, project=project, filters=filters, at=core.store.clock())
@@ -129,7 +129,7 @@ def _top(core: Core, state: State, pack: Pack, query: _Query, limit: int) -> lis
 
 
 def _agreement(ones: list[list[int]], others: list[list[int]]) -> tuple[float, int]:
-    """Return the share of results in common, and the number of equal first results."""
+    """Return the share of common results, and the number of queries with one first result."""
     common = sum(len(set(first) & set(second)) for first, second in zip(ones, others, strict=True))
     same_first = sum(first[:1] == second[:1] for first, second in zip(ones, others, strict=True))
     return common / max(1, sum(map(len, ones))), same_first

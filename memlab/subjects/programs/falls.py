@@ -62,7 +62,7 @@ class Fall:
 def find_fall(
     slates: Slates, versions: VersionLog, options: Mapping[str, Any]
 ) -> tuple[Fall | None, Periods | None, dict[str, str]]:
-    """Compare the rewards of the active pack with those of each pack that was active before.
+    """Compare the rewards of the active pack with rewards of each earlier active pack.
 
     ``options`` has the arguments ``horizon``, ``missing``, ``cluster``, ``level`` and ``reward_range`` of
     ``compare_periods``. Returns the fall from the best earlier pack or None, the comparison or None, and the reasons
@@ -98,7 +98,7 @@ def find_fall(
 def _find_revert(
     versions: VersionLog, pack: Pack, hash: str
 ) -> tuple[str | None, int | str, str, str] | str:
-    """Return the version or event that restores a pack, or why this is impossible."""
+    """Return the version or event that restores a pack, or the reason that there is none."""
     now = versions.pack
     slots = [
         slot for slot, policy in pack.policies.items() if now.policies[slot].hash != policy.hash
@@ -138,7 +138,7 @@ def shows_the_same(slates: Slates, live: Pack, other: Pack) -> bool:
 
 
 def select_recalls(slates: Slates, pack: str) -> Slates:
-    """Return the part of a log with the recalls that one pack decided."""
+    """Return the part of a log whose recalls one pack decided."""
     decisions = slates.decisions.filter(pl.col("pack_hash") == pack)
     recalls = decisions.select("decision")
 

@@ -149,7 +149,10 @@ class Ran(Sequence[Step], Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per operation: step, line, operation, result, touched, source."""
+        """A frame with one row per operation, which contains the operation's result.
+
+        The columns are ``step``, ``line``, ``operation``, ``result``, ``touched`` and ``source``.
+        """
         return pl.DataFrame(
             [
                 (n, s.line, s.operation, s.result, s.touched, s.source)
@@ -239,7 +242,10 @@ class Proposal(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per operation: memory_id, line, operation, does, doc, source."""
+        """A frame with one row per operation, which describes the operation.
+
+        The columns are ``memory_id``, ``line``, ``operation``, ``does``, ``doc`` and ``source``.
+        """
         calls = self.program.calls if self.program is not None else ()
         return pl.DataFrame(
             [
@@ -293,7 +299,7 @@ def run_program(
     for what, value in (("operations", fuel.operations), ("memories", fuel.memories)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InputError(
-                f"The fuel of {what}, the most that a run may use, must be a whole number of at least 1, not {value!r}."
+                f"The fuel of {what}, the maximum that a run may use, must be a whole number of at least 1, not {value!r}."
             )
     if len(program) > fuel.operations:
         last = program.calls[fuel.operations]

@@ -190,7 +190,10 @@ class Watch(Background, Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per change: ``at``, ``outcome``, ``hash``, ``note``, ``error``."""
+        """A frame with one row per change.
+
+        The columns are ``at``, ``outcome``, ``hash``, ``note`` and ``error``.
+        """
         rows = [
             (row.at, row.outcome, row.hash, row.note, row.error and str(row.error))
             for row in self.changes

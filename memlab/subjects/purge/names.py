@@ -51,7 +51,7 @@ class NameBearers:
     by_hand: set[str] = field(default_factory=set)
 
     def add(self, name: str, *, mine: bool, entity: bool, owner: int = ALL) -> None:
-        """Record a name that purged memories contain (``mine``), or that other memories contain."""
+        """Record a name as a name of purged memories (``mine``) or of other memories."""
         (self.own if mine else self.others[owner]).add(name)
         if entity:
             (self.own_entities if mine else self.entities).add(name)
@@ -97,7 +97,7 @@ class _Gathering:
         self._purged = frozenset(ids.tolist())
 
     def bearers(self, field: Field, value: Any) -> list[int]:
-        """Return the ids of the memories that contain the names in an event's body or item."""
+        """Return the ids of memories that contain the names in an event's body or item."""
         return sorted(set(field.ids(value))) if field.bears_names and field.names_memories else []
 
     def add_members(self, field: Field, values: Mapping[str, Any], bearers: Sequence[int]) -> None:
@@ -150,7 +150,7 @@ class _Gathering:
                 self._add_name(name, bearers, entity=entity)
 
     def _add_name(self, name: str, bearers: Collection[int], *, entity: bool) -> None:
-        """Add a name that several memories share; it is purged if one of them is purged."""
+        """Add a name that several memories share, as purged if one memory is purged."""
         if not self._purged.isdisjoint(bearers):
             self.names.add(name, mine=True, entity=entity)
             return
@@ -158,7 +158,7 @@ class _Gathering:
             self.names.add(name, mine=False, entity=entity, owner=owner)
 
     def _rows(self, field: Field, columns: Mapping[str, Any]) -> None:
-        """Add the names in parallel columns, in which each row belongs to its own memories."""
+        """Add the names in parallel columns, whose rows belong to different memories."""
         bearing = [part for name, part in columns.items() if field.get(name).role == "memory"]
         for name, part in columns.items():
             column = field.get(name)
@@ -191,7 +191,7 @@ class _Gathering:
                     self.names.add(column, mine=False, entity=entity, owner=owner)
 
     def _graph(self, graph: Mapping[str, Any]) -> None:
-        """Add the names of nodes that an import brought.
+        """Add the names of imported nodes.
 
         A node that no edge joins to a purged memory counts as one of others.
         """

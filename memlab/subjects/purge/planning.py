@@ -68,7 +68,7 @@ class Cut:
     pieces: Mapping[str, tuple[str, ...]]
 
     def __call__(self, content: str) -> str:
-        """Return a string without purged texts, or "" if it is the start of a purged text."""
+        """Return a string without purged texts, or "" for the beginning of a purged text."""
         if normalize_text(content) in self.exact:
             return ""
         if len(content) < _PIECE or not self.pieces:
@@ -87,7 +87,7 @@ class Cut:
         return content
 
     def note(self, column: str, note: str | None) -> str | None:
-        """Remove purged texts from a note, and return None if nothing remains.
+        """Return a note without purged texts, or None if nothing remains.
 
         Operations are code, so one that contains a purged text is removed as a whole.
         """
@@ -166,14 +166,14 @@ class PurgePlan:
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def for_viewer(self, viewer: str | None) -> PurgePlan:
-        """Return the purge plan for the recalls of one viewer, or for recalls without a viewer."""
+        """Return the purge plan for recalls of one viewer or for recalls without a viewer."""
         if viewer is None or not self.hidden:
             return self
         names, quotes = self.hidden.get(viewer, self.hidden[EVERYONE])
         return replace(self, names=names, quotes=quotes)
 
     def alias(self, name: str) -> str:
-        """Return the placeholder of a name; each use of a name gets the same placeholder.
+        """Return the placeholder of a name, which is the same wherever the name occurs.
 
         Memories that shared the name then share the placeholder. A name that is a placeholder
         already stays, and a placeholder that came from another lab is not assigned again.
@@ -187,7 +187,7 @@ class PurgePlan:
         return self._aliases[name]
 
     def within(self, ids: Sequence[int]) -> list[int]:
-        """Return the positions in ``ids`` at which a purged memory is."""
+        """Return the positions of purged memories in ``ids``."""
         positions: list[int] = np.flatnonzero(
             np.isin(np.asarray(ids, dtype=np.int64), self.ids)
         ).tolist()
@@ -205,11 +205,11 @@ class PurgePlan:
         return self.replace_name(name, role) or name
 
     def removes_query(self, query: str, **filters: str | None) -> bool:
-        """Return whether a query is removed for its text, its filters or a quotation in it."""
+        """Return whether a purge removes a query for its text, its filters or a quotation."""
         return self.removes_exactly(query, **filters) or self.quotes.within(query)
 
     def removes_exactly(self, query: str, **filters: str | None) -> bool:
-        """Return whether a query is removed because of its text or its filters."""
+        """Return whether a purge removes a query because of its whole text or its filters."""
         matches = bool(self.filters) and all(
             filters.get(name) == purged for name, purged in self.filters.items()
         )
@@ -280,12 +280,12 @@ def plan_purge(
 
 
 def _keys(names: Iterable[str]) -> set[str]:
-    """Return the entity keys of names."""
+    """Return the keys of entities with these names."""
     return set(map(_key, names))
 
 
 def _key(name: str) -> str:
-    """Return the key under which all spellings of an entity's name are stored.
+    """Return the key that is common to all spellings of an entity's name.
 
     An invalid name of an import is its own key.
     """
@@ -329,12 +329,12 @@ def purge_change(state: State, rows: NDArray[np.int64], now: int) -> tuple[Chang
 
 
 def tombstones_of(state: State) -> Tombstones:
-    """Return the register of digests of purged texts, by which imports recognise them."""
+    """Return the register of digests by which imports recognise purged texts."""
     return state.projection(Tombstones)
 
 
 def redact_slates(slates: Iterable[tuple[int, bytes]], gone: PurgePlan) -> dict[int, bytes]:
-    """Return the slates that contained purged content, redacted, by decision.
+    """Return the redacted slates of recalls that contained purged content, by decision.
 
     A query that equals or quotes a purged text, or was asked in a purged project or session, loses
     its words and its vector, and cannot be repeated. Ids, features and scores stay.
@@ -352,7 +352,7 @@ def redact_slates(slates: Iterable[tuple[int, bytes]], gone: PurgePlan) -> dict[
 def _redact_batch(
     slates: Sequence[tuple[int, bytes, Question]], gone: PurgePlan
 ) -> dict[int, bytes]:
-    """Return those slates of a batch that contained purged content, redacted."""
+    """Return the slates in a batch that contained purged content, after redaction."""
     viewers = [question.filters.get("viewer") for _, _, question in slates]
     gone.askers.update(
         {
@@ -397,7 +397,7 @@ def _redact_batch(
 
 
 def _unreadable(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    """Return filters that mark a recall as impossible to repeat.
+    """Return filters with the mark that their recall cannot be repeated.
 
     The viewer stays, because it decides who may see the recall.
     """
@@ -409,7 +409,7 @@ def _unreadable(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
 
 
 def _filters(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    """Return a recall's filters, with purged names replaced by placeholders.
+    """Return a recall's filters, with placeholders for purged names.
 
     An expression that contains a purged name or text is dropped.
     """

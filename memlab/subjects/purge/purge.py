@@ -124,7 +124,7 @@ def purge(
 
 
 def _refuse_missing(state: State) -> None:
-    """Raise MissingExtension if events that need an extension may contain purged content."""
+    """Raise MissingExtension if unreadable events may contain purged content."""
     if missing := state.missing_extensions:
         raise MissingExtension(
             f"The lab has events of the extension {', '.join(sorted(missing))}, which is not registered here. "

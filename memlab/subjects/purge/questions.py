@@ -52,7 +52,7 @@ class Quotes:
     words: frozenset[str]
 
     def within(self, query: str) -> bool:
-        """Return whether a query contains any of the runs or words."""
+        """Return whether a query contains any of the quoted runs or words."""
         folded = _folded(query)
         if not self.words.isdisjoint(_WORD.findall(folded)):
             return True
@@ -62,7 +62,7 @@ class Quotes:
         )
 
     def within_any(self, queries: Mapping[int, str]) -> set[int]:
-        """Return the keys of the queries that contain any of the runs or words."""
+        """Return the keys of queries that contain any of the quoted runs or words."""
         # The texts are joined with zero characters for hashing, so none may contain one.
         keys, folded = (
             list(queries),
@@ -123,7 +123,7 @@ def quotes_of(
     owners_by_word = {word: _owners_of_word(state, word, holders) for word in _names_in(texts)}
 
     def quotes_for(visible: Collection[int]) -> Quotes:
-        """Return the purged runs and words that no memory of the visible owners contains."""
+        """Return the runs and words that no memory of the visible owners contains."""
         common = np.zeros(len(own), dtype=np.bool_)
         for owner in holders.keys() & visible:
             common |= shared_by[owner]
@@ -175,7 +175,7 @@ def _hashes(folded: Iterable[str]) -> Hashes:
 
 
 def _positions(ascending: Hashes, hashes: Hashes) -> NDArray[np.int64]:
-    """Return each hash's insertion position in ``ascending``, limited to the last index."""
+    """Return each hash's position in the sorted array ``ascending``, at most the last."""
     return np.minimum(np.searchsorted(ascending, hashes), len(ascending) - 1)
 
 
@@ -196,7 +196,7 @@ def _names_in(texts: Collection[str]) -> Iterator[str]:
 def _owners_of_word(
     state: State, word: str, holders: Mapping[int, NDArray[np.bool_]]
 ) -> set[int] | None:
-    """Return the owners of remaining memories that contain a word, or None if not indexed."""
+    """Return the owners of remaining memories that contain a word; None if not indexed."""
     posted = state.words.hits(state.words.query(word)).parts
     return (
         {owner for owner, mask in holders.items() if any(mask[rows].any() for rows, _ in posted)}

@@ -88,7 +88,7 @@ class Purged(Displayed):
 
     @property
     def found(self) -> pl.DataFrame:
-        """The rows of ``frame`` that tell where the search still found purged content."""
+        """The rows of ``frame`` about purged content that the search still found."""
         return self.frame.filter(step="found").drop("step", "bytes")
 
     def __len__(self) -> int:
@@ -139,7 +139,7 @@ def _line(row: dict[str, Any]) -> str:
 def search_terms_of(
     state: State, rows: Sequence[int], gone: PurgePlan, entity: Iterable[str]
 ) -> SearchTerms:
-    """Return the terms to search for after a purge, taken from the state before it."""
+    """Return the terms to search for after a purge, from the state before the purge."""
     purged = np.array(rows, dtype=np.int64)
     stays = np.setdiff1d(np.arange(len(state)), purged)
     texts = {row + 1: text for row in rows if (text := state.texts.value_at(row))}
@@ -162,7 +162,7 @@ def search_terms_of(
 
 
 def list_derived_files(store: Store) -> list[tuple[str, Path, int]]:
-    """Return kind, folder and number of the files that a purge removes or rebuilds."""
+    """Return the kind, folder and number of files that a purge removes or rebuilds."""
     journal, derived = store.journal, []
     if store.folder is not None:
         for what, folder, pattern in (
@@ -189,7 +189,7 @@ class Receipt:
     rows: list[tuple[str, str, str, int, int | None, str]] = field(default_factory=list)
 
     def add_removed(self, what: str, count: int, where: object = "", how: str = "") -> None:
-        """Add a row about content that was removed to the receipt."""
+        """Add a row about removed content to the receipt."""
         self.rows.append(("removed", what, str(where), count, None, how))
 
     def add_trace(self, what: str, where: object, how: str, count: int = 1) -> None:
@@ -197,7 +197,7 @@ class Receipt:
         self.rows.append(("found", what, str(where), count, None, how))
 
     def frame(self) -> pl.DataFrame:
-        """Return the collected rows as a frame, ordered by step."""
+        """Return the collected rows as a frame, ordered by step of the purge."""
         steps = ("removed", "searched", "found")
         ordered = sorted(self.rows, key=lambda row: steps.index(row[0]))
         return pl.DataFrame(ordered, schema=_SCHEMA, orient="row")
@@ -332,7 +332,7 @@ def _report_search(
 
 
 def _remove_export(store: Store, path: Path) -> str:
-    """Delete an export, and return the error message, or "" on success."""
+    """Delete an export; return the error message, or "" on success."""
     from memlab.io.formats import remove_export
 
     try:

@@ -51,7 +51,7 @@ def select_affected_events(events: Iterable[Event]) -> list[Event]:
 
 
 def redact_event(event: Event, gone: PurgePlan) -> dict[str, Any] | None:
-    """Return the redacted body of an event, None if nothing changes."""
+    """Return the redacted body of an event, or None if nothing changes."""
     declared = body_field(event.kind)
     decision = event.body.get(declared.decision) if declared.decision else None
     body = _redact_members(declared, event.body, gone, decision)
@@ -105,7 +105,7 @@ def _mapping(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> A
 
 
 def _is_query_removed(field: Field, value: Siblings, gone: PurgePlan) -> bool:
-    """Return whether the text or the filters of a recall's query require its removal."""
+    """Return whether a purge removes a recall's query because of its text or filters."""
     filters: dict[str, str | None] = {"project": None, "session": None, "viewer": None}
     query = ""
     for name, part in value.items():
@@ -127,7 +127,7 @@ def _zero_vectors(field: Field, value: Siblings) -> dict[str, bytes]:
 
 
 def _list(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> list[Any]:
-    """Redact the items of a list, and drop items about purged memories if the field says so."""
+    """Redact the items of a list; drop items about purged memories if the field requires it."""
     items = [
         item for item in value if not (field.drops and _is_dropped(field.items[0], item, gone))
     ]
@@ -140,7 +140,7 @@ def _list(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> list
 
 
 def _is_dropped(field: Field, item: Any, gone: PurgePlan) -> bool:
-    """Return whether to drop an item, because its memory is purged or its query removed."""
+    """Return whether a purge drops an item because of its memory or its query."""
     if not field.names_memories or not isinstance(item, Mapping | list | tuple):
         return False
     parts = item.items() if isinstance(item, Mapping) else enumerate(item)
@@ -197,7 +197,7 @@ Redact = Callable[[Field, Any, Siblings, PurgePlan], Any]
 
 
 def _for_each_string(redact: Redact) -> Redact:
-    """Return a function that redacts all strings in nested lists with ``redact``."""
+    """Return a function that applies ``redact`` to every string in nested lists."""
 
     def redact_all(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
         if isinstance(value, list):
@@ -223,7 +223,7 @@ def _is_gone(subject: Any, gone: PurgePlan) -> bool:
 
 @_for_each_string
 def _note(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Redact a note or a list of notes; an emptied note becomes None."""
+    """Redact a note or a list of notes; a note without remaining text becomes None."""
     return None if field.of and _is_gone(siblings.get(field.of), gone) else gone.cut.note("", value)
 
 
@@ -247,13 +247,13 @@ def _undeclared(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -
 
 
 def _vector(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Return a vector unchanged; the mapping that contains it removes vectors."""
+    """Return a vector unchanged; its mapping removes the vector if necessary."""
     return value
 
 
 @_for_each_string
 def _name(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Replace the purged names in a name or list of names with placeholders."""
+    """Replace the purged names in a name or a list of names with placeholders."""
     return gone.name(str(siblings.get("kind", "")) if field.role == "node" else field.role, value)
 
 
@@ -280,7 +280,7 @@ def _newest(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> in
 
 
 def _counted(field: Field, siblings: Siblings, gone: PurgePlan) -> tuple[set[int], set[int]]:
-    """Return the memories that a count includes, and those of them that remain."""
+    """Return the memories that a count includes, and the remaining memories among them."""
     part = _PARTS.get(field.of)
     memories = set(part.ids(siblings.get(field.of)))
     return memories, memories.difference(gone.ids.tolist())
@@ -291,7 +291,7 @@ _PARTS = body_field("")
 
 
 def _columns(ids: Sequence[int], columns: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    """Redact columns of memories: purged rows lose content and get placeholders as tags."""
+    """Redact columns: purged rows lose their content, and their tags become placeholders."""
     purged = gone.within(ids)
     redacted: dict[str, Any] = {}
     for name, column in columns.items():
@@ -311,7 +311,7 @@ def _columns(ids: Sequence[int], columns: Mapping[str, Any], gone: PurgePlan) ->
 
 
 def _aliased(tags: Sequence[str] | None, gone: PurgePlan) -> list[str] | None:
-    """Return the tags of a purged memory as placeholders."""
+    """Return placeholders for the tags of a purged memory."""
     return None if tags is None else [gone.alias(tag) for tag in tags]
 
 
@@ -388,7 +388,7 @@ def _registers(field: Field, registers: Any, siblings: Siblings, gone: PurgePlan
 
 
 def _lost_mentions(graph: Mapping[str, Any], gone: PurgePlan) -> Counter[str]:
-    """Return how many mentions each imported entity loses with the purged memories."""
+    """Return the number of purged mentions of each imported entity."""
     purged = frozenset(gone.ids.tolist())
     return Counter(
         graph["nodes"][-target - 1][1]
@@ -421,7 +421,7 @@ _REDACT: Mapping[str, Redact] = {
 
 
 def without_redactable(field: Field, value: Any) -> Any:
-    """Return a value without the parts that a purge may change, for comparisons."""
+    """Return the parts of a value that a purge may not change, for comparison."""
     if value is None or not field.rewritten:
         return value
     if field.role == "mapping" and isinstance(value, Mapping):

@@ -32,7 +32,7 @@ class Choice:
     entity: tuple[str, ...] = ()
 
     def remaining_rows(self, state: State) -> list[int]:
-        """Return the rows whose memories are not yet purged."""
+        """Return the rows of memories that are not yet purged."""
         return [row for row in self.rows if state.names["status"].value_at(row) != "purged"]
 
 

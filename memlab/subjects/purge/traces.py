@@ -87,7 +87,7 @@ class SearchTerms:
         return [Counter(wanted[text] for text in texts) for texts in matches.to_list()]
 
     def source_of(self, pattern: bytes) -> str:
-        """Return a description of the text or name from which a search term comes."""
+        """Return a description of the text or name that a search term is part of."""
         return self.patterns.get(pattern) or self.values[pattern]
 
 
@@ -165,7 +165,7 @@ def _is_distinctive(word: str) -> bool:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield the pieces of a text between characters that a format may escape."""
+    """Yield the parts of a text between characters that a format may escape."""
     runs = [run.strip() for run in _UNWRITTEN.split(text)]
     longest = max(map(len, runs), default=0)
     for run in runs:
@@ -176,7 +176,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _delimit(value: bytes) -> tuple[bytes, ...]:
-    """Return a value between the delimiters of JSON, MessagePack and tables."""
+    """Return a value with the delimiters of JSON, of MessagePack and of tables."""
     return b'"%b"' % value, msgspec.msgpack.encode(value.decode()), b"\0%b\0" % value
 
 
@@ -276,14 +276,14 @@ def _batched(parts: FileParts) -> Iterator[list[tuple[str, bytes]]]:
 
 
 def _contents(file: Path) -> FileParts:
-    """Yield the whole content of a plain file, or one of unknown format, as one part."""
+    """Yield the whole content of a plain or unknown file as one part."""
     with _bytes_of(file) as stream:
         yield "file", stream.read()
 
 
 @contextmanager
 def _bytes_of(file: Path) -> Iterator[IO[bytes]]:
-    """Open a file to read its bytes; another process reads a database.
+    """Open a file as bytes; a database is read by another process.
 
     Closing a database file drops every POSIX lock that SQLite holds on it in this process. The next
     process to open the lab would then take the write-ahead log for an abandoned one.
@@ -348,7 +348,7 @@ def _table(file: Path) -> FileParts:
 
 
 def _archive(file: Path) -> FileParts:
-    """Yield the members of an archive, with NumPy string arrays decoded."""
+    """Yield the members of an archive; NumPy arrays of strings are decoded."""
     with zipfile.ZipFile(file) as archive:
         for name in archive.namelist():
             data = archive.read(name)
@@ -359,7 +359,7 @@ def _archive(file: Path) -> FileParts:
 
 
 def _listed(words: Iterable[str]) -> bytes:
-    """Return words as bytes that zero bytes delimit."""
+    """Return words as bytes, delimited by zero bytes."""
     return b"\0%b\0" % "\0".join(words).encode()
 
 
@@ -391,7 +391,7 @@ def _is_value(name: str, file: Path, part_name: str, blob: bytes) -> bool:
 
 
 def _slate(blob: bytes) -> dict[str, Any]:
-    """Return the fields of a stored recall, or only the query if it was sealed."""
+    """Return the fields of a stored recall, or only the query of a sealed recall."""
     return (
         msgspec.structs.asdict(question_of(blob, decision=0))
         if is_sealed(blob)
@@ -400,7 +400,7 @@ def _slate(blob: bytes) -> dict[str, Any]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Yield the strings in a value and in its nested mappings and lists, without keys."""
+    """Yield the strings in a value, its nested mappings and lists, except keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

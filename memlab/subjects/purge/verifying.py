@@ -30,7 +30,7 @@ _MENTIONS = RELATIONS.index("mentions")
 
 
 def find_differences(before: State, after: State, rows: Rows) -> list[str]:
-    """Return sentences about differences that the purge of ``rows`` should not cause.
+    """Return sentences about differences that a purge of ``rows`` should not cause.
 
     The list is empty if only purged content changed. Memories that were not purged may only lose
     quotations of purged texts in notes. Edges must keep numbers, ends, relations and weights, and
@@ -171,13 +171,13 @@ def _compare_entities(before: State, after: State, gone: Flags) -> Iterator[str]
 
 
 def _listed(state: State) -> dict[str, EntitySummary]:
-    """Return a summary of each entity by name, without placeholders."""
+    """Return a summary of each entity by name, except placeholders."""
     entities = get_entities(state).summarize_all()
     return {entity.name: entity for entity in entities if not entity.name.startswith(PLACEHOLDER)}
 
 
 def _compare_registers(before: State, after: State) -> Iterator[str]:
-    """Yield sentences about differences in registers, except in values that may change."""
+    """Yield sentences about differences in registers, apart from values that may change."""
     # Entities are compared by name above; tombstones may only gain entries.
     for name, projection in before.projections.items():
         if name in (Entities.name, Tombstones.name):
@@ -197,7 +197,7 @@ def _compare_registers(before: State, after: State) -> Iterator[str]:
 
 
 def _count_differences(what: str, wrong: Flags) -> Iterator[str]:
-    """Yield a sentence with the number of memories that differ in a column, if any differ."""
+    """Yield a sentence with the number of memories that differ in a column, if any."""
     count = int(np.count_nonzero(wrong))
     if count:
         yield f"{count:,} memories differ in {what}, the first of them memory {int(np.argmax(wrong)) + 1}."

@@ -153,7 +153,7 @@ def _fit(terms: Floats, answerable: NDArray[np.bool_]) -> Floats:
 
 
 def _recall(lab: Any, row: Mapping[str, Any], now: int, keep: bool) -> Hits:
-    """Recall the query of a question, with or without the memories that answer it."""
+    """Recall a question's query, with or without the memories that answer the question."""
     where = {} if keep else {"where": ~pl.col("id").is_in([int(id) for id in row["wants"]])}
     hits: Hits = lab.recall(
         row["query"],
@@ -167,7 +167,7 @@ def _recall(lab: Any, row: Mapping[str, Any], now: int, keep: bool) -> Hits:
 
 
 def _compute_terms(hits: Hits) -> tuple[float, ...]:
-    """Return the values of the terms in the fitted policy ``known`` for one recall."""
+    """Return the values of one recall for the terms of the fitted policy ``known``."""
     slate = hits.slate
     scores = np.where(np.isfinite(slate.scores), slate.scores, np.nan)
     if not np.isfinite(scores).any():

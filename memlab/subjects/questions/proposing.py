@@ -29,7 +29,7 @@ _SUREST = 0.8
 # The file never changes while memlab runs.
 @cache
 def _templates() -> dict[str, dict[str, Any]]:
-    """Return the tables of ``questions.toml``, which is read once per process."""
+    """Return the tables in ``questions.toml``, which is read once per process."""
     return tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
 
 
@@ -38,7 +38,7 @@ _PREPOSITIONS = ("to", "on", "with", "in", "from", "for")
 
 
 def question_of(subject: str, predicate: str) -> str | None:
-    """Return a question that a fact answers, or None if no rule applies.
+    """Return a question to which a fact is the answer, or None if no rule applies.
 
     >>> question_of("Ana", "lives-in"), question_of("the user", "prefers"), question_of("Ana", "dog")
     ('Where does Ana live?', 'What does the user prefer?', "What is Ana's dog?")
@@ -140,7 +140,7 @@ def _rows_of_phrases(state: State) -> list[Row]:
 
 
 def _rows_of_facts(state: State) -> Iterator[Row]:
-    """Yield a question for each fact that an active memory holds or states."""
+    """Yield a question for each fact that an active memory contains or states."""
     names = ("id", "text", "subject", "predicate", "speaker", "project", "visibility", "creator")
     active = state.memories().filter(pl.col("status") == "active").select(names)
     for id, text, subject, predicate, speaker, project, visibility, creator in active.iter_rows():

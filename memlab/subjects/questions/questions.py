@@ -65,7 +65,7 @@ class LabQuestions(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per question, including proposed questions.
+        """A frame with one row per question, including proposed questions.
 
         ``wants`` has the ids of the memories, ``source`` is hand, frame, file, benchmark, feedback
         or rule.
@@ -88,7 +88,7 @@ class LabQuestions(Displayed):
         at: When | None = None,
         category: str = "",
     ) -> pl.DataFrame:
-        """Add one question, or several at once.
+        """Add one or several questions.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class LabQuestions(Displayed):
         if wants is None:
             if (project, viewer, at, category) != (None, None, None, ""):
                 raise InputError(
-                    "Several questions give project, viewer, at and category in columns. Pass wants= for one question."
+                    "For several questions, give project, viewer, at and category in columns. Pass wants= for one question."
                 )
             return self._add(*self._read(questions))
         if not isinstance(questions, str):
@@ -208,7 +208,7 @@ class LabQuestions(Displayed):
 
     @checked
     def accept(self, ids: Ids) -> pl.DataFrame:
-        """Accept proposed questions, so that scores use them.
+        """Accept proposed questions, which scores then use.
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class LabQuestions(Displayed):
 
     @checked
     def label_recalls(self, slates: Slates) -> pl.DataFrame:
-        """Return labels for the recalls in a log whose query is one of the questions.
+        """Return labels for the logged recalls whose query is one of the questions.
 
         Parameters
         ----------
@@ -336,7 +336,7 @@ class LabQuestions(Displayed):
         return removed
 
     def _inferred_rows(self) -> Iterator[Row]:
-        """Yield a question for each logged query that a memory helped to answer."""
+        """Yield a question for each logged query with a memory that helped."""
         slates = self._lab.slates()
         names = ("query", "project", "filters")
         judged = (
@@ -356,7 +356,7 @@ class LabQuestions(Displayed):
             yield Row(where, row["query"], tuple(row["memory_id"]), row["project"], row["viewer"])
 
     def _add(self, rows: Iterable[Row], source: str, *, lenient: bool = False) -> pl.DataFrame:
-        """Add questions as one event per viewer, and return their rows.
+        """Add questions in one event per viewer, and return the rows of the questions.
 
         If ``lenient``, rows that the lab has, that contradict a question or want a purged memory are
         left out, and no proposed question is accepted.
@@ -415,7 +415,7 @@ class LabQuestions(Displayed):
 
 
 def read_asked(own: LabQuestions, source: object) -> list[dict[str, Any]]:
-    """Return the questions to score: those in ``source``, or the lab's by default."""
+    """Return the questions to score, which are the lab's questions by default."""
     if source is None:
         source = own
     if isinstance(source, LabQuestions):
@@ -469,6 +469,6 @@ def _resolve_rows(
 
 
 def _plain(row: Row, ids: list[int]) -> dict[str, Any]:
-    """Return a row as fields of an event, without fields that have no value."""
+    """Return the fields of a row for an event, without empty fields."""
     fields = row._asdict() | {"wants": ids, "where": None}
     return {name: value for name, value in fields.items() if value not in (None, "")}

@@ -77,7 +77,7 @@ class Labels(Projection):
         return number in self._rows
 
     def fold(self, event: Event) -> None:
-        """Add, accept or remove the questions of an event."""
+        """Apply an event: add, accept or remove its questions."""
         # A purge removes questions from the event, and their numbers must not be used again.
         self.last = event.body.get("last", self.last)
         for row in event.body.get("added", ()):
@@ -91,12 +91,12 @@ class Labels(Projection):
                 self._rows[number]["accepted"] = True
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return False for an event that adds questions of other viewers, otherwise None."""
+        """Return False for an event with questions of other viewers, otherwise None."""
         others = {row.get("viewer") for row in body.get("added", ())} - {None, viewer}
         return False if others else None
 
     def dump(self) -> Any:
-        """Return the questions and the last question number, or None before any question."""
+        """Return the questions and the last number, or None before the first question."""
         if not self.last:
             return None
         return {"last": self.last, "questions": [dict(row) for row in self._rows.values()]}

@@ -52,13 +52,13 @@ Key = tuple[str, str | None, str | None, int | None]
 
 
 def question_key(values: Mapping[str, Any]) -> Key:
-    """Return the key that identifies a question, with white space in the query normalized."""
+    """Return the key of a question, in which the query has normalized white space."""
     query = " ".join(values["query"].split())
     return query, values.get("project"), values.get("viewer"), values.get("at")
 
 
 def read_rows(source: object, projects: Collection[str | None]) -> tuple[list[Row], str]:
-    """Return the questions in a frame, file or benchmark, and a word for the kind of source.
+    """Return the questions in a frame, file or benchmark, and the kind of source.
 
     ``projects`` are those of the lab. A conversation's questions are asked in the project with its
     name, if there is one.
@@ -80,7 +80,7 @@ def read_rows(source: object, projects: Collection[str | None]) -> tuple[list[Ro
 
 
 def _conversation_rows(labelled: Any, projects: Collection[str | None]) -> Iterator[Row]:
-    """Yield the answerable questions of a conversation that name their evidence."""
+    """Yield the questions of a conversation that have an answer and evidence."""
     conversation = labelled.conversation
     project = conversation.name if conversation.name in projects else None
     for number, question in enumerate(labelled.questions, 1):
@@ -96,7 +96,7 @@ def _conversation_rows(labelled: Any, projects: Collection[str | None]) -> Itera
 
 
 def _read_file(path: Path) -> Iterator[tuple[str, object]]:
-    """Yield the rows of a file, each with its position in words for messages."""
+    """Yield the rows of a file, each with its position for messages."""
     if path.suffix == ".jsonl":
         for number, record in read_json_lines(path, "a file of questions"):
             yield f"Line {number} of {path.name}", record
@@ -157,7 +157,7 @@ def _read_records(records: Iterable[tuple[str, object]]) -> Iterator[Row]:
 
 
 def read_wants(where: str, wants: object) -> tuple[int | str, ...]:
-    """Return the ids, refs or texts that name the wanted memories; at least one is required."""
+    """Return the names of wanted memories: ids, refs or texts; at least one is required."""
     if isinstance(wants, str) and wants.lstrip().startswith("["):
         with suppress(json.JSONDecodeError):  # a text may begin with a bracket
             wants = json.loads(wants)
@@ -193,7 +193,7 @@ class Wanted:
             ids = [id for id in ids if hidden is None or not hidden[id - 1]]
             if not ids:
                 raise InputError(
-                    f'{row.where} wants "{str(name)[:80]}", which is no id, ref or text of a memory'
+                    f'{row.where} wants "{str(name)[:80]}", which is not the id, ref or text of a memory'
                     f"{f' in project {row.project}' if row.project else ''}. {self._near(name)}"
                 )
             if self._state.names["status"].value_at(ids[0] - 1) == "purged":
@@ -204,7 +204,7 @@ class Wanted:
         return sorted(wanted)
 
     def _by_name(self, name: int | str, project: str | None) -> list[int]:
-        """Return the memories with this id, ref or text, within ``project`` unless it is None."""
+        """Return the memories with an id, ref or text; ``project`` limits the memories."""
         # refs of benchmarks are digits too, and the ids of a file are texts
         text = name.strip() if isinstance(name, str) else ""
         for table in self._tables if text else ():
@@ -218,7 +218,7 @@ class Wanted:
 
     @cached_property
     def _tables(self) -> tuple[dict[str, list[tuple[int, str | None]]], ...]:
-        """The id and project of each memory, in one table by ref and in one by text."""
+        """The ids and projects of memories, by ref and by text."""
         refs: dict[str, list[tuple[int, str | None]]] = {}
         texts: dict[str, list[tuple[int, str | None]]] = {}
         frame = self._state.memories().select("id", "project", "ref", "text")

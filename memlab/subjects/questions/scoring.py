@@ -176,7 +176,7 @@ class Scores(Report):
         return self._changed(policy, policy)
 
     def _changed(self, policy: str, missing: str) -> pl.DataFrame:
-        """Return the questions that either a policy or the active pack answers, but not both."""
+        """Return the questions that exactly one of a policy and the active pack answers."""
         if policy not in self.policies:
             raise UnknownName("policy of these scores", policy, self.policies)
         active, other = (
@@ -277,7 +277,7 @@ _COLUMNS: Columns = (
 
 
 def score_notice(core: Core, check: Callable[[], Policy], limit: int) -> tuple[Scores | None, str]:
-    """Return a policy's scores on the lab's questions, and a sentence if it loses.
+    """Return a policy's scores on the lab's questions, and a sentence about any loss.
 
     ``check`` compiles the policy, and is called only if the lab has questions.
     """
@@ -293,7 +293,7 @@ def score_notice(core: Core, check: Callable[[], Policy], limit: int) -> tuple[S
 
 
 def describe_loss(scores: Scores) -> str:
-    """Return a sentence if the new policy significantly loses hit@5, or "" otherwise."""
+    """Return a sentence if the new policy loses significantly in hit@5, otherwise ""."""
     row = scores.frame.row(
         by_predicate=(pl.col("policy") == NEW) & (pl.col("metric") == _BEFORE_INSTALL[0]),
         named=True,
@@ -305,7 +305,7 @@ def describe_loss(scores: Scores) -> str:
 
 
 def note_on_feedback(lab: Any, slot: str) -> str:
-    """Return a note on mean feedback under a slot's active policy, without any question."""
+    """Return a note on mean feedback under a slot's active policy."""
     own = lab.policies.attribution(slot).frame.filter(pl.col("rate").is_not_null()).tail(1)
     live = lab.policies.history(slot)["version"][-1]
     if not own.height or own["version"][0] != live:
@@ -334,7 +334,7 @@ def score(
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     depth = max((_parse_metric(name)[1] for name in names), default=0)
     if not names:
-        raise InputError('There is no metric. Pass at least one, such as "ndcg@10".')
+        raise InputError('No metric was given. Pass at least one, such as "ndcg@10".')
     active = lab.policies.pack
     packs = {ACTIVE: active, **_read_policies(lab, active, policies)}
     resolved = read_asked(lab.questions, questions)
@@ -356,7 +356,7 @@ def score(
 
 
 def sample_questions(rows: list[dict[str, Any]], limit: int | None) -> list[dict[str, Any]]:
-    """Return at most ``limit`` questions from a random sample with a fixed seed."""
+    """Return a random sample of at most ``limit`` questions, with a fixed seed."""
     if limit is None or len(rows) <= limit:
         return rows
     chosen = np.random.default_rng(_SEED).choice(len(rows), limit, replace=False)
@@ -371,7 +371,7 @@ def build_scores(
     pack: str,
     total: int,
 ) -> Scores:
-    """Return the scores of each policy's rankings; the first policy is the active pack."""
+    """Return the scores of all rankings; the first ranking is that of the active pack."""
     # Every ranking is judged once for all metrics, and each policy is compared with the active pack.
     measured = [_parse_metric(name) for name in metrics]
     depth = max(cut for _, cut in measured)
@@ -437,12 +437,12 @@ def _score_row(values: Floats, base: Floats, clusters: list[str]) -> dict[str, A
 
 
 def _count_changes(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> dict[str, int]:
-    """Return the number of questions gained and lost by a change."""
+    """Return the number of questions that only the new or only the old ranking answers."""
     return {"gained": int((after & ~before).sum()), "lost": int((before & ~after).sum())}
 
 
 def _parse_metric(name: str) -> tuple[str, int]:
-    """Return the base metric and the rank cutoff of a metric name such as "hit@5"."""
+    """Return the metric and the number of ranks in a name such as "hit@5"."""
     match = _METRIC.match(name) if isinstance(name, str) else None
     kind = match and _ALIASES.get(match[1], match[1])
     cut = int(match[2] or _CUT) if match else 0
@@ -472,7 +472,7 @@ _Settings = tuple[Pack, list[dict[str, Any]], int, int]
 def _rank_in_copy(
     open_copy: Callable[[], Any], settings: _Settings, policy: Pack | pl.Expr, _: Step
 ) -> list[Sequence[int]]:
-    """Return a policy's rankings, computed in a worker on a copy of the lab."""
+    """Return a policy's rankings of questions, computed on a copy of the lab."""
     with open_copy() as lab:
         return _rank_questions(lab, settings, policy)
 
@@ -486,7 +486,7 @@ def _rank_questions(lab: Any, settings: _Settings, policy: Pack | pl.Expr) -> li
 def _rank(
     lab: Any, active: Pack, policy: Pack | pl.Expr, row: Mapping[str, Any], depth: int, now: int
 ) -> Sequence[int]:
-    """Return the ids that a pack or an expression ranks highest for a question."""
+    """Return the ids that a pack or expression ranks highest for a question."""
     if isinstance(policy, Pack):
         return recall_question(lab, policy, row, depth, now).ids
     return _order_by(policy, recall_question(lab, active, row, depth, now).slate, lab.memories)[
@@ -495,7 +495,7 @@ def _rank(
 
 
 def _order_by(expression: pl.Expr, slate: Slate, memories: pl.DataFrame) -> list[int]:
-    """Return the ids of a recall's candidates in descending order of an expression."""
+    """Return a recall's candidates in descending order of an expression."""
     columns = memories.with_columns(memory_id=pl.col("id").cast(pl.Int64))
     frame = slate.frame.join(columns, on="memory_id", how="left", suffix="_of_memory")
     for column in expression.meta.root_names():
@@ -517,7 +517,7 @@ def _order_by(expression: pl.Expr, slate: Slate, memories: pl.DataFrame) -> list
 def _best_ranks(
     rankings: Sequence[Sequence[int]], evidence: Sequence[Collection[int]]
 ) -> list[int | None]:
-    """Return each question's best rank of a wanted memory, or None."""
+    """Return the best rank of a wanted memory for each question, or None if not ranked."""
     return [
         next((rank for rank, id in enumerate(ranking, 1) if id in wanted), None)
         for ranking, wanted in zip(rankings, evidence, strict=True)
@@ -525,7 +525,7 @@ def _best_ranks(
 
 
 def _name_term(term: Any) -> str:
-    """Return the label of a term, or its expression and feature descriptions."""
+    """Return the label of a term, or its expression with the features' descriptions."""
     if term.label:
         return str(term.label)
     docs = [FEATURES[name].doc.split(": ")[0].split(". ")[0] for name in term.features]
@@ -543,7 +543,7 @@ _VISIBLE = 0.0005
 def explain_change(
     lab: Any, question: int, before: Pack, after: Pack, *, viewer: str | None = None
 ) -> list[str]:
-    """Return sentences that explain why a pack changes the rank of a question's memory."""
+    """Return sentences on why a wanted memory's rank differs under another pack."""
     rows = {row["question"]: row for row in read_asked(lab.questions, None)}
     if question not in rows:
         raise UnknownName("question", question, list(map(str, rows)))
@@ -629,7 +629,7 @@ def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack | pl
 
 
 def _read_policy(lab: Any, active: Pack, spec: Any) -> tuple[str, Pack | pl.Expr]:
-    """Return the name of a policy, and a pack that contains it or a Polars expression."""
+    """Return the name of a policy, with a pack that contains it or with the expression."""
     if isinstance(spec, pl.Expr):
         return clip(str(spec)), spec
     read = read_policy(spec)

@@ -375,7 +375,7 @@ class Completed:
 
 
 def last_question(text: str) -> str | None:
-    """Return the question at the end of a message, or None without one.
+    """Return the question at the end of a message, or None without a question.
 
     Parameters
     ----------
@@ -403,7 +403,7 @@ def last_question(text: str) -> str | None:
 
 
 def complete_answer(question: str, answer: str) -> Completed | None:
-    """Return the statement that an answer and its question make together, or None.
+    """Return the statement that a question and its answer form together, or None.
 
     Parameters
     ----------
@@ -460,7 +460,7 @@ _OWN_STATEMENT = frozenset(
 
 
 def _measure_opening(answer: str) -> int:
-    """Return the number of characters of interjections before an answer."""
+    """Return the length in characters of the interjections before an answer."""
     cut = 0
     for token in tokenize(answer):
         if token.low not in table("answers", "interjections") and _CRY.fullmatch(token.low) is None:
@@ -476,7 +476,7 @@ _CRY = re.compile(
 
 
 def _first_sentence(text: str) -> tuple[int, int] | None:
-    """Return the span of a text's first sentence, or None if it is a question."""
+    """Return the span of a text's first sentence, or None for a question."""
     for start, stop in sentence_spans(text):
         sentence = text[start:stop]
         if any(map(str.isalnum, sentence)):
@@ -488,7 +488,7 @@ def _first_sentence(text: str) -> tuple[int, int] | None:
 
 
 def _question_words(question: str) -> list[str]:
-    """Return the words from the question word on, with contractions expanded."""
+    """Return a question's words from the question word on, with contractions expanded."""
     low = question.lower().replace("\u2019", "'")
     for short, whole in (
         ("what's", "what is"),
@@ -521,7 +521,7 @@ def _complete_yes(
     stop: int,
     question: str,
 ) -> Completed | None:
-    """Return the statement that a question and an answer beginning with "yes" make.
+    """Return the statement that a question forms with an answer such as "Yes, I do".
 
     Words after the yes may complete it: "Do you have any pets?" "Yes, a dog".
     """
@@ -551,7 +551,7 @@ def _complete_yes(
 
 
 def _restore_capitals(words: Sequence[str], question: str) -> str:
-    """Return words of a question, capitalised as in the question."""
+    """Return words of a question with their original capitals."""
     tokens = (question[token.start : token.stop] for token in tokenize(question))
     written = {word.lower(): word for word in tokens if word[0].isupper()}
     return " ".join(written.get(word, word) for word in words)
@@ -560,7 +560,7 @@ def _restore_capitals(words: Sequence[str], question: str) -> str:
 def _complete_wh_question(
     question_words: Sequence[str], answer: str, start: int, stop: int, question: str
 ) -> Completed | None:
-    """Return the statement that a question with "what" or "who" and its answer make."""
+    """Return the statement that a question with "what" or "who" forms with its answer."""
     begins = _statement_opening(list(question_words))
     if begins is None:
         return None
@@ -595,7 +595,7 @@ _PREPOSITIONS = frozenset(("in", "at", "on", "for", "from", "with", "near"))
 
 
 def _statement_opening(words: list[str]) -> str | None:
-    """Return the opening of a question's answer, such as "My name is", or None."""
+    """Return the words that begin a question's answer, or None for other questions."""
     low = " ".join(words)
     for phrase, begins in lexicon()["answers"]["openings"].items():
         if low == phrase or low.startswith(phrase + " "):

@@ -214,7 +214,7 @@ _Remainder = tuple[str, tuple[str, ...], int]
 # Built once, from 1,195 phrases with alternatives.
 @cache
 def _index_phrases() -> tuple[dict[str, list[_Remainder]], dict[str, dict[str, list[_Remainder]]]]:
-    """Return two indexes of the phrases of change, by one first word and by two.
+    """Return the phrases of change, indexed by their first word or first two words.
 
     The first mapping has the phrases of one word, and those with a gap after the first word. The
     second has the other phrases by their first two words.
@@ -291,7 +291,7 @@ class PlacedValue:
 
     @property
     def unit(self) -> str:
-        """The stem of a count's unit, or "" for another kind of value."""
+        """The stem of a count's unit, or "" for a value of another kind."""
         return self.kind[6:] if self.kind.startswith("count:") else ""
 
 
@@ -355,7 +355,7 @@ class Telling:
 
     @cached_property
     def plain_sign(self) -> float:
-        """The strength of change in the clause without retraction that shows it most, at most 3."""
+        """The largest strength of change in any clause without a retraction, at most 3."""
         plain = (
             _change_strength(signs) for signs in self.clause_signs if _TAKEN_BACK.isdisjoint(signs)
         )
@@ -363,7 +363,7 @@ class Telling:
 
     @cached_property
     def as_later(self) -> dict[str, float]:
-        """The features of the text when it is the later text of a pair."""
+        """The features that the text has as the later text of a pair."""
         signs, all_words = self.signs, words_of(self.full_text)
         all_signs = signs if all_words == self.words else signs_of_change(all_words)
         retracted = sum(min(signs.get(kind, 0), 2) for kind in _TAKEN_BACK)
@@ -384,17 +384,17 @@ class Telling:
 
     @cached_property
     def odds_as_later(self) -> float:
-        """The contribution to the log odds when this is the later text of a pair."""
+        """The text's contribution to the log odds as the later text of a pair."""
         return _weighted_sum(self.as_later)
 
     @cached_property
     def odds_as_earlier(self) -> float:
-        """The contribution to the log odds when this is the earlier text of a pair."""
+        """The text's contribution to the log odds as the earlier text of a pair."""
         return _weighted_sum(self.as_earlier)
 
     @cached_property
     def as_earlier(self) -> dict[str, float]:
-        """The features of the text when it is the earlier text of a pair."""
+        """The features that the text has as the earlier text of a pair."""
         states = vocabulary("changes", "states")
         return {
             "earlier denies": _has_denial(self.words),
@@ -404,7 +404,7 @@ class Telling:
 
 
 def _change_strength(signs: Mapping[str, int]) -> float:
-    """Return the strength with which phrases in a clause or text indicate a change."""
+    """Return how strongly phrases in a clause or text indicate a change."""
     return sum(min(signs.get(kind, 0), 2) for kind in _CHANGE) + 0.5 * min(
         signs.get("lasting", 0), 2
     )
@@ -448,7 +448,7 @@ def _pair_features(later: Telling, earlier: Telling) -> dict[str, float]:
 
 
 def differing(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, PlacedValue]]:
-    """Yield pairs of values of one kind in which two texts differ, the earlier value first.
+    """Yield the pairs of values of one kind that differ between two texts.
 
     Each pair is an earlier and a later value. Neither value occurs in the other text.
     """
@@ -498,12 +498,12 @@ def _named_counts(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValu
 
 
 def _is_countable(unit: str) -> bool:
-    """Return whether a unit is a thing, which can be counted, rather than a time span."""
+    """Return whether a unit is a countable thing rather than a span of time."""
     return bool(unit) and unit not in _stem_table("no-units") and unit not in _stem_table("spans")
 
 
 def _target_values(later: Telling) -> set[str]:
-    """Return the values to which a change leads, as B in "from A to B"."""
+    """Return the new values in phrases of change, such as B in "from A to B"."""
     kinds = {value.kind for value in later.around if value.left}
     return {value.value for value in later.around if value.kind in kinds}
 
@@ -532,7 +532,7 @@ def _is_moved_value(earlier: PlacedValue, later: PlacedValue) -> bool:
 # Built once for each table.
 @cache
 def _stem_table(name: str) -> frozenset[str]:
-    """Return the stems of the words in the list of this name."""
+    """Return the stems of the words in a list of the linking rules."""
     return frozenset(stem(word) for word in vocabulary("linking", name))
 
 
@@ -554,7 +554,7 @@ def features(later: Telling, earlier: Telling, ruled: float) -> dict[str, float]
 
 
 def score(later: Telling, earlier: Telling, ruled: float) -> float | None:
-    """Return the log odds of a change, or None for texts without a common content word.
+    """Return the log odds of a change, or None if two texts share no content word.
 
     The odds are on the scale of the sample that the model was fitted on.
     """
@@ -571,7 +571,7 @@ def noticed(odds: float) -> bool:
 
 
 def certain(odds: float) -> float:
-    """Return the precision of the change model measured at these or higher log odds.
+    """Return the measured precision of the change model at these log odds or above.
 
     It was measured on real messages, in which changes are rare.
     """

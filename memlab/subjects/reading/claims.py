@@ -137,7 +137,7 @@ class Statement:
         return tuple(stem for stem in map(stem, self.words) if stem in self.content)
 
     def same_order(self, other: Statement) -> bool:
-        """Return False if two texts have equal stems in different orders.
+        """Return whether two texts do not merely have the same stems in different orders.
 
         "A owes B" and "B owes A" have equal stems in different orders.
         """
@@ -204,7 +204,7 @@ def difference(old: str, new: str) -> str:
 
 
 def both(old: str, new: str) -> str:
-    """Return one text that has the words of two texts.
+    """Return one text that contains the words of two texts.
 
     The result is the text that contains all words of the other. Otherwise it is both texts, the
     older first.
@@ -242,7 +242,7 @@ def _is_change_opening(words: list[str]) -> bool:
 
 
 def _truncate(text: str) -> str:
-    """Return a text, cut to the maximum length of one side of a difference."""
+    """Return a text, shortened to the maximum length within a difference."""
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3].rstrip()}..."
 
 
@@ -281,7 +281,7 @@ _LIGHT = frozenset({"hav", "want", "need", "get", "b", "us", "do", "year", "now"
 
 
 def _claim_words(name: str) -> frozenset[str]:
-    """Return the words of a list in the rules for denials and conflicts."""
+    """Return a word list of the rules for denials and conflicts."""
     return vocabulary("conflicts", name)
 
 
@@ -310,21 +310,21 @@ def _class_numbers(name: str) -> dict[str, frozenset[int]]:
 # Built once for each table.
 @cache
 def _stem_table(name: str) -> frozenset[str]:
-    """Return the stems of a list in the rules for denials and conflicts."""
+    """Return a word list of the rules for denials and conflicts, as stems."""
     return frozenset(map(_stem, _claim_words(name)))
 
 
 # Built once for each table.
 @cache
 def _word_map(name: str) -> dict[str, str]:
-    """Return a table of the rules for claims, with a word for each word."""
+    """Return a table of the claim rules that maps words to words."""
     return dict(lexicon()["conflicts"][name])
 
 
 # Built once for each table.
 @cache
 def _stem_sets(name: str) -> dict[str, frozenset[str]]:
-    """Return a table of the rules for claims, with a set of stems for each stem."""
+    """Return a table of the claim rules that maps each stem to a set of stems."""
     return {
         _stem(key): frozenset(map(_stem, words))
         for key, words in lexicon()["conflicts"][name].items()
@@ -364,14 +364,14 @@ class Claim:
 
     @cached_property
     def general(self) -> bool:
-        """Whether the subject is missing or a person, who can have many properties."""
+        """Whether the subject is missing or is a person; a person can have many properties."""
         return not self.subject or set(self.subject) <= _EVERYONE
 
 
 # Cached, because each statement is compared with many others.
 @lru_cache(maxsize=4096)
 def claim(text: str) -> Claim | None:
-    """Return the claim that a text makes, or None if the text is too long, too short or code.
+    """Return the claim in a text, or None for code and for texts of unsuitable length.
 
     >>> claim("The user's dog does not like cats").subject, claim("Never log tokens").denies
     (('user', "'s", 'dog'), True)
@@ -448,7 +448,7 @@ def claim(text: str) -> Claim | None:
 
 
 def _predicate(tokens: list[str]) -> tuple[int, int]:
-    """Return the subject's number of tokens and the predicate's index.
+    """Return the number of tokens in the subject, and the index of the predicate.
 
     A denial before the verb belongs to the predicate.
     """
@@ -511,7 +511,7 @@ def conflicts(new: Claim | None, old: Claim | None) -> bool:
 
 
 def updates(new: Claim | None, old: Claim | None) -> bool:
-    """Return whether a new claim says that an old claim no longer holds.
+    """Return whether a new claim declares an old claim invalid.
 
     >>> updates(claim("The user has moved to Seattle"), claim("The user lives in Boston"))
     True
@@ -539,7 +539,7 @@ def updates(new: Claim | None, old: Claim | None) -> bool:
 
 
 def _possession_stems(old: Claim) -> frozenset[str]:
-    """Return the stem of "has" in a set if the claim's verb is "have", or an empty set."""
+    """Return the set with the stem of "has" if the verb is "have", or an empty set."""
     return frozenset({"ha"}) if old.verb == "hav" else frozenset()
 
 

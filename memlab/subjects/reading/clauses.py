@@ -142,7 +142,7 @@ def _split_low_words(text: str) -> list[str]:
 # Compiled once from the table of orders, because it is tried on every sentence.
 @cache
 def _text_order_pattern() -> re.Pattern[str]:
-    """Return the pattern of orders about a text at a sentence start: "Translate"."""
+    """Return a pattern for orders to process a text, such as "Translate"."""
     orders = "|".join(sorted(_table("text-orders")))
     return re.compile(
         rf"\W*(?:(?:please|can|could|you|would|now)\W+){{0,6}}(?:{orders})\b", re.IGNORECASE
@@ -156,7 +156,7 @@ def _works_on_a_text(text: str, start: int, stop: int) -> bool:
 
 
 def _text_follows(sentence: str) -> bool:
-    """Return whether an order announces a text that follows it in the message."""
+    """Return whether an order refers to a text that follows in the message."""
     low = padded(_split_low_words(sentence))
     return ":" in sentence or " following " in low or " below " in low
 
@@ -221,7 +221,7 @@ def _opening_phrases() -> tuple[str, ...]:
 
 
 def _begins_a_question(piece: str) -> bool:
-    """Return whether a clause, padded with spaces, begins like a question."""
+    """Return whether a padded clause begins like a question."""
     words = piece.split(None, 2)
     inverted = (
         len(words) > 1 and words[0] in _table("inverted-verbs") and words[1] in _table("subjects")
@@ -230,7 +230,7 @@ def _begins_a_question(piece: str) -> bool:
 
 
 def _find_unreal(sentence: str) -> int:
-    """Return the index at which a hypothesis begins, or the sentence's length."""
+    """Return the index at which a hypothesis begins, or the length of the sentence."""
     lowered = sentence.lower().replace("\u2019", "'")
     if frozenset(_SEPARATE.findall(lowered)).isdisjoint(_unreal_first_words()):
         return len(sentence)
@@ -250,13 +250,13 @@ def _unreal_first_words() -> frozenset[str]:
 # Compiled once from the table of phrases.
 @cache
 def _unreal_pattern() -> re.Pattern[str]:
-    """Return the pattern of the phrases that open a hypothesis."""
+    """Return a pattern for the phrases that open a hypothesis."""
     words = sorted(_table("unreal"), key=len, reverse=True)
     return re.compile(rf"(?<![\w'-])(?:{'|'.join(map(re.escape, words))})(?![\w'-])")
 
 
 def _is_report(piece: str) -> bool:
-    """Return whether a clause reports what another person said or thought.
+    """Return whether a clause reports the words or thoughts of another person.
 
     "I said" reports words of the speaker, so it does not count.
     """
@@ -277,7 +277,7 @@ def _is_report(piece: str) -> bool:
 def _split_clauses(
     text: str, start: int, stop: int, words: list[Token], number: int
 ) -> list[Clause]:
-    """Return a sentence's clauses, each with its words and the break before it.
+    """Return the clauses of a sentence, each with its words and the preceding break.
 
     A list stays in one clause: "Dutch, Greek and a little Welsh" is split only if a verb follows a
     break.

@@ -95,12 +95,12 @@ class Part:
 
     @cached_property
     def statement(self) -> Statement:
-        """The words, stems and negations of the statement."""
+        """The statement's words, stems and negations."""
         return Statement(self.text)
 
     @cached_property
     def claim(self) -> Claim | None:
-        """The claim that the statement makes, or None if it is too long or too short."""
+        """The claim in the statement, or None for a statement of unsuitable length."""
         return claim(self.text)
 
     @cached_property
@@ -136,7 +136,7 @@ class Reading:
 # Cached, because each text is compared with many others.
 @lru_cache(maxsize=4096)
 def read_text(text: str) -> Reading:
-    """Return the statements of a text and its sentences as a ``Reading``.
+    """Return a ``Reading``, which is the text divided into statements.
 
     >>> [part.text for part in read_text("Hi Ada! I moved to Oslo, have you been there?").parts]
     ['I moved to Oslo']
@@ -294,7 +294,7 @@ def _asserts(reading: Reading) -> bool:
 
 
 def _apply_odds(ruled: Verdict, odds: float | None) -> Verdict:
-    """Return the rules' verdict on two texts, or the change model's if it is more certain."""
+    """Return the more certain verdict on two texts: of the rules or of the change model."""
     if odds is None or not noticed(odds):
         return ruled
     likely = certain(odds)
@@ -354,7 +354,7 @@ def repeats(new: Reading, old: Reading, *, same_speaker: bool) -> bool:
 
 
 def _normalized_stems(text: str) -> tuple[str, ...]:
-    """Return the stems of a text in order, without articles and "is".
+    """Return the stems of a text in order, without articles and without "is".
 
     So "The port is 80" repeats "port is 80".
     """
@@ -420,7 +420,7 @@ def _compare_parts(
 def _find_rule(
     new: Part, old: Part, short: bool, user_speaks: bool, documents: bool, overlap: float
 ) -> tuple[str | None, bool]:
-    """Return the first rule by which two statements conflict, and whether it is an update.
+    """Return the rule by which two statements conflict, and whether one updates the other.
 
     The second value is whether the later statement says that the earlier statement is no longer
     true. `documents` is whether one of the texts is long. Values are not compared then, because a
@@ -461,7 +461,7 @@ _WHERE = re.compile(
 
 
 def _hold_in_different_places(new: str, old: str) -> bool:
-    """Return whether two statements apply to different things, such as Python and Makefiles.
+    """Return whether two statements apply to different things, as in "spaces in Python".
 
     Tabs in Makefiles do not conflict with spaces in Python.
     """
@@ -541,7 +541,7 @@ def _is_same_topic(new: Claim, old: Claim, overlap: float) -> bool:
 def _find_slot_rule(
     new: Part, old: Part, short: bool, user_speaks: bool
 ) -> tuple[str, bool] | None:
-    """Return the slot rule by which two statements conflict, or None.
+    """Return the slot rule by which two statements conflict, or None without a conflict.
 
     The second value is whether the later statement reports a change.
     """
@@ -584,12 +584,12 @@ def _slots_conflict(new: Slot, old: Slot, user_speaks: bool) -> bool:
 
 
 def _get_owner(holder: str, user_speaks: bool) -> str:
-    """Return the owner of a property, with "user" for "I" if the user speaks."""
+    """Return the owner of a property; "I" stands for the user if the user speaks."""
     return "user" if user_speaks and holder == SPEAKER else holder
 
 
 def _contains_name(name: str, value: str) -> bool:
-    """Return whether a value equals a name or contains the name as a word."""
+    """Return whether a value equals a name or has the name as one of its words."""
     return bool(value) and (value in name.split() or name == value)
 
 
@@ -613,7 +613,7 @@ def _excludes_diet(new: str, old: str) -> bool:
 
 def _find_value_rule(new: Part, old: Part, short: bool) -> tuple[str, bool] | None:
     # Values of one kind conflict only in similar contexts. A word of change lowers the similarity that is required.
-    """Return the value rule by which two statements conflict, or None.
+    """Return the value rule by which two statements conflict, or None without a conflict.
 
     The second value is whether the later statement reports a change.
     """
@@ -647,7 +647,7 @@ def _find_value_rule(new: Part, old: Part, short: bool) -> tuple[str, bool] | No
 def _comparable(
     kind: str, others: dict[str, frozenset[str]], content: frozenset[str]
 ) -> list[frozenset[str]]:
-    """Return the sets of values in another text that are comparable with a kind of value.
+    """Return the sets of values in another text that have a comparable kind.
 
     A count without a unit is compared with counts of units that the new text names, and with counts
     without a unit.
@@ -664,7 +664,7 @@ def _comparable(
 
 
 def _context_stems(part: Part) -> frozenset[str]:
-    """Return the stems in a statement, except those of values and of words of change."""
+    """Return the stems in a statement, except stems of values and of words of change."""
     left_out = table("linking", "moves") | {"user", "information", "update"}
     return frozenset(
         word

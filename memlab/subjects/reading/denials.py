@@ -57,6 +57,8 @@ _STANDING = re.compile(r"\W*(?:never|always|do not|don't)\b", re.IGNORECASE)
 _SAME_ACT = 0.5
 # The words that a text and the statement that it ends must have in common.
 _COMMON = 2
+# A run of characters without a space that is longer than any value. The time of a search in it is quadratic.
+_RUN = re.compile(r"\S{121,}")
 # Words of which an end says nothing.
 _PRONOUNS = frozenset(("it", "that", "this", "they", "these", "those", "which", "what"))
 # Stems of subjects that most statements share.
@@ -66,7 +68,8 @@ _PERSONS = frozenset(("user", "team"))
 # Cached, because each text is compared with many others.
 @lru_cache(maxsize=4096)
 def _denied_values(text: str) -> tuple[str, ...]:
-    """Return the values that a text declares over, as in "no longer stable"."""
+    """Return the values that a text declares invalid, as in "no longer stable"."""
+    text = _RUN.sub(" ", text)
     matches = [match for pattern in (*_DENIED, _NOT) for match in pattern.finditer(text)]
     return tuple(
         dict.fromkeys(
@@ -83,7 +86,7 @@ def _denied_values(text: str) -> tuple[str, ...]:
 
 
 def reports_change(text: str) -> bool:
-    """Return whether a text reports a change, and so may correct an earlier text.
+    """Return whether a text reports a change, so that it may correct an earlier text.
 
     >>> reports_change("The branch is main now"), reports_change("The branch is main")
     (True, False)
@@ -94,7 +97,7 @@ def reports_change(text: str) -> bool:
 
 
 def corrects(new: str, old: str) -> bool:
-    """Return whether a text and an earlier text share a subject other than a person.
+    """Return whether two texts share a thing other than a person.
 
     Both name a common thing other than a person: the user, a team.
 
@@ -105,7 +108,7 @@ def corrects(new: str, old: str) -> bool:
 
 
 def denies_value(new: str, old: str) -> bool:
-    """Return whether a later text declares a value of an earlier text over.
+    """Return whether a later text declares a value of an earlier text invalid.
 
     Both must be about the same subject: they share another word, or two and half of the earlier
     text's words if the value is a plain word.
@@ -138,7 +141,7 @@ def denies_value(new: str, old: str) -> bool:
 
 
 def moves_or_sets(new: str, old: str) -> bool:
-    """Return whether a text reports a new place of a thing or a new value of a setting.
+    """Return whether a text moves a thing or changes a setting of an earlier text.
 
     >>> moves_or_sets("load_env moved to app/env.py", "Variables are read by load_env in app/util.py")
     True
@@ -147,6 +150,7 @@ def moves_or_sets(new: str, old: str) -> bool:
     >>> moves_or_sets("The docs moved to docs/new", "The tests live in tests/old")
     False
     """
+    new, old = (_RUN.sub(" ", text) for text in (new, old))
     for moved in _MOVED.finditer(new):
         name = moved["name"]
         if _NAMED.search(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", old):
@@ -159,7 +163,7 @@ def moves_or_sets(new: str, old: str) -> bool:
 
 
 def ends_what_stays(new: str, old: str) -> bool:
-    """Return whether a text ends a thing that an earlier text declared permanent.
+    """Return whether a text ends what an earlier text declared permanent.
 
     >>> ends_what_stays("1.0 drops the proxy option", "The proxy option stays")
     True
@@ -172,7 +176,7 @@ def ends_what_stays(new: str, old: str) -> bool:
 
 
 def ends_value(new: str, old: str) -> bool:
-    """Return whether a text declares a value of an earlier text over, moved or replaced.
+    """Return whether a text declares an earlier text's value invalid, moved or replaced.
 
     >>> ends_value("Forget `make docs`", "Use `make docs` to build")
     True
@@ -181,7 +185,7 @@ def ends_value(new: str, old: str) -> bool:
 
 
 def spares_rule(new: str, old: str) -> bool:
-    """Return whether a text concerns another act than an earlier standing rule.
+    """Return whether a text concerns a different act than an earlier standing rule.
 
     >>> spares_rule("The branch is main now, no longer stable.", "Never force-push to main.")
     True

@@ -68,7 +68,7 @@ _OF_PERSONS = frozenset(
 
 
 def _blank_non_prose(text: str) -> str:
-    """Return a text of equal length in which everything except prose is blank.
+    """Return a text of the same length in which everything except prose is blank.
 
     Headings, rows of tables, labels, bold text, list items without a sentence and the first words
     of a list item are replaced by spaces. Their capitals do not mark names: "Contract Details",
@@ -79,7 +79,7 @@ def _blank_non_prose(text: str) -> str:
 
 
 def _blank_non_prose_line(line: str) -> str:
-    """Return a line of equal length in which everything except prose is blank."""
+    """Return a line of the same length in which everything except prose is blank."""
     if _HEADING.fullmatch(line) or _CODE.fullmatch(line) or _is_title(line):
         return " " * len(line)
     item = _ITEM.match(line)
@@ -97,7 +97,7 @@ def _blank_non_prose_line(line: str) -> str:
 
 
 def _is_title(line: str) -> bool:
-    """Return whether a line is a title, in which most long words are capitalised.
+    """Return whether a line is a title, with capitals in most long words.
 
     The first word is ignored, and at least ``_TITLE_WORDS`` other long words are required.
     """
@@ -126,7 +126,7 @@ def _begins_with_verb(text: str) -> bool:
 
 
 def _blank_match(match: re.Match[str]) -> str:
-    """Return a run of spaces with the length of a match."""
+    """Return as many spaces as a match has characters."""
     return " " * len(match[0])
 
 
@@ -456,7 +456,7 @@ def _is_ordinary(word: str) -> bool:
 
 
 def _names_science(word: str) -> bool:
-    """Return whether a word is a science or a process, such as "linguistics"."""
+    """Return whether a word denotes a science or a process, such as "linguistics"."""
     return (
         len(word) > _SHORTEST_SCIENCE
         and word.endswith(_SCIENCES)
@@ -501,7 +501,7 @@ _LONGEST_ACRONYM = 5
 
 
 def _verb_follows(words: list[Token], position: int) -> bool:
-    """Return whether the word at an index is a third-person verb, as in "Sarah works"."""
+    """Return whether a third-person verb is at an index, as in "Sarah works"."""
     if position >= len(words):
         return False
     return _is_third_person_verb(words[position].low)
@@ -519,6 +519,6 @@ def _is_capital(text: str, word: Token) -> bool:
 
 
 def _bare(word: Token) -> str:
-    """Return a word without its possessive ending, with a weekday in the singular."""
+    """Return a word without its possessive ending, and a weekday in the singular."""
     bare = word.low.removesuffix("'s")
     return bare[:-1] if bare.endswith("days") else bare

@@ -93,7 +93,7 @@ def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def clauses(text: str) -> list[str]:
-    """Split a text into clauses at punctuation and words such as "but".
+    """Return the clauses of a text, split at punctuation and words such as "but".
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ most messages contain none of them.
 
 
 def code_lines(text: str) -> list[tuple[int, int]]:
-    r"""Return the start and end of each line of a text that is code.
+    r"""Return the start and end of each line of code in a text.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def code_lines(text: str) -> list[tuple[int, int]]:
 
 
 def without_quotations(text: str) -> str:
-    """Return a message in which code, quotations and error output are blank.
+    """Return a message with its code, quotations and error output blanked.
 
     The blanks keep all offsets valid.
 
@@ -211,7 +211,7 @@ def without_quotations(text: str) -> str:
 
 
 def _blank_spans(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
-    """Yield the pieces of a text in which spaces replace the spans."""
+    """Yield the pieces of a text, with spaces in place of the spans."""
     end = 0
     for start, stop in spans:
         yield text[end:start]
@@ -236,7 +236,7 @@ _END_OF_SENTENCE_OR_LINE = re.compile(
 
 
 def count_tokens(text: str) -> int:
-    """Return the estimated number of tokens that a text has for a language model."""
+    """Return the estimated number of tokens in a text for a language model."""
     return -(-len(text.encode()) // BYTES_A_TOKEN)
 
 

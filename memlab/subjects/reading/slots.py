@@ -179,7 +179,7 @@ _NOT = re.compile(
 # Built once from the table of states.
 @cache
 def _state_pairs() -> dict[str, int]:
-    """Return the number of each state's group of opposite states."""
+    """Return the number of the group of opposite states to which each state belongs."""
     pairs: dict[str, int] = {}
     for number, words in enumerate(lexicon()["linking"]["states"]):
         for word in words:
@@ -220,7 +220,7 @@ _USES = re.compile(
 
 
 def _tool_class_slots(text: str) -> list[Slot]:
-    """Return a slot for the class of each known tool in a text, such as package managers."""
+    """Return a slot for each known tool in a text, named by the class of the tool."""
     slots: list[Slot] = []
     for match in _USES.finditer(text):
         words = match["value"].lower().rstrip(".,;").split()
@@ -241,7 +241,7 @@ def _tool_class_slots(text: str) -> list[Slot]:
 # Compiled once. It rejects most texts before the frames are tried.
 @cache
 def _trigger_pattern() -> re.Pattern[str]:
-    """Return a pattern of trigger words; every match of a slot pattern contains one.
+    """Return a pattern of trigger words, of which every slot pattern needs at least one.
 
     A text without a match fills no slot.
     """
@@ -254,7 +254,7 @@ def _trigger_pattern() -> re.Pattern[str]:
 
 
 def _normalize_text(text: str) -> str:
-    """Return a text with straight apostrophes, and with "I'm" and "I've" expanded."""
+    """Return a text with straight apostrophes, in which "I'm" and "I've" are expanded."""
     plain = text.replace("\u2019", "'").strip().rstrip(".!")
     plain = re.sub(r"\bI'm\b", "I am", plain)
     plain = re.sub(r"\bI've\b", "I have", plain)

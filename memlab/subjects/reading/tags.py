@@ -174,7 +174,7 @@ def emotional_weight(text: str) -> float | None:
 
 
 def _read_intensity(before: str) -> float:
-    """Return the factor by which preceding words change an emotional word's weight."""
+    """Return the factor by which preceding words change the weight of an emotional word."""
     if any(before.endswith(phrase) for phrase in phrases("feelings", "weaker")):
         return _WEAKER
     return (
@@ -208,7 +208,7 @@ def _code_base_tables() -> dict[str, Any]:
 # Built once for each list, because it is looked up for every file of a code base.
 @cache
 def code_words(name: str) -> frozenset[str]:
-    """Return the words of a list about code bases.
+    """Return a word list about code bases.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def name_stems(name: str) -> list[str]:
 
 
 def file_subject(name: str) -> str:
-    """Return the subject in a file name, or "" if it only names a code layer.
+    """Return the subject in a file name, or "" for a name without a subject.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def _language_by_ending() -> dict[str, str]:
 
 
 def file_language(path: str) -> str | None:
-    """Return the programming language of a file's extension, or None if unknown.
+    """Return the programming language of a file extension, or None if unknown.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ class Utterance:
 
 
 def utterance(text: str, role: str = "user", *, answers_question: bool = False) -> Utterance:
-    """Return the features of one utterance, in time linear in its length.
+    """Return the features of one utterance; the time is linear in the length.
 
     Identity, preferences and goals are those of the user: stated by the user, or by another speaker
     about "the user". An assistant's statements about itself fire no detector of these, and an
@@ -125,7 +125,7 @@ def utterance(text: str, role: str = "user", *, answers_question: bool = False) 
 
 
 def kind_of(reasons: tuple[str, ...]) -> str | None:
-    """Return the kind of memory that an utterance with these reasons makes, or None."""
+    """Return the kind of memory that these reasons imply, or None if they imply no kind."""
     return next((kind for name, kind in _KINDS.items() if name in reasons), None)
 
 
@@ -203,7 +203,7 @@ def corrects(low: str, *, answers_question: bool = False) -> bool:
 
 
 def _is_greeting(low: str) -> bool:
-    """Return whether a text is a greeting with at most two other words, as "Hi Ada" is."""
+    """Return whether a text is a greeting with at most two other words, as in "Hi Ada"."""
     greeted = False
     while (greeting := first_of(low, phrases("greetings", "anywhere", "of-messages"))) is not None:
         greeted, low = True, low[len(greeting) - 1 :]
@@ -211,7 +211,7 @@ def _is_greeting(low: str) -> bool:
 
 
 def _is_command(low: str) -> bool:
-    """Return whether a sentence begins with an order, perhaps after polite words."""
+    """Return whether a sentence begins with an order, with or without polite words."""
     for _ in range(_MOST_POLITE):
         polite = first_of(low, _phrases("polite"))
         if polite is None:

@@ -102,7 +102,7 @@ class Wording:
 
     @cached_property
     def corrections(self) -> list[tuple[re.Pattern[str], str]]:
-        """Patterns of replaced phrases, each with its new wording, from longest to shortest."""
+        """Patterns of replaced phrases with their new wording, the longest phrase first."""
         # Replaced phrases of equal length are also aligned word by word, because texts repeat single words.
         old, new = self._old, self._new
         if not self.gone or max(len(old), len(new)) > _LONGEST:
@@ -122,7 +122,7 @@ class Wording:
         return [(_compile_phrase(phrase), correction) for phrase, correction in ordered]
 
     def corrected_path(self, path: str) -> str | None:
-        """Return `path` in the new text's spelling, or None if only the old text names it."""
+        """Return `path` as the new text writes it, or None if only the old text names it."""
         if path not in self.old or path in self.new:
             return path
         before, after = set(_PATH.findall(self.old)), set(_PATH.findall(self.new))
@@ -132,7 +132,7 @@ class Wording:
     def _correct(
         self, by_phrase: dict[tuple[str, ...], str], old: list[_Word], new: list[_Word]
     ) -> None:
-        """Record the new wording of an old phrase if the edit removed one of its words."""
+        """Record the new wording of a phrase if the edit removed one of the phrase's words."""
         phrase = tuple(word.low for word in old)
         if self.gone.intersection(phrase):
             by_phrase.setdefault(phrase, self.new[new[0].start : new[-1].stop])
@@ -245,7 +245,7 @@ def rederive(
 
 
 def retell(before: Mapping[str, Any], edited: Mapping[str, Any], text: str) -> str | None:
-    """Return a fact's sentence with edited values, or None if the text is not the fact's.
+    """Return a fact's sentence with edited values, or None for an unrelated text.
 
     Return None if ``text`` was not made from the fact's fields.
     """
@@ -332,7 +332,7 @@ def _rederive_fact(work: _Work, before: Mapping[str, Any]) -> None:
 
 
 def _clear_other_value(work: _Work, before: Mapping[str, Any]) -> None:
-    """Drop a fact's object after an edit of its value, or its value after one of its object."""
+    """Drop a fact's object after an edit of the value, or its value after a new object."""
     for column, other_column in (("value", "object"), ("object", "value")):
         if (
             work.after.get(column) is not None
@@ -353,7 +353,7 @@ def _replace_value(work: _Work, column: str, value: str, other: str) -> None:
 
 
 def _restate_fact(work: _Work, fact: Fact, old_fact: tuple[str, str, str], column: str) -> None:
-    """Set those parts of a fact that the new text states differently."""
+    """Set the parts of a fact that the new text states differently."""
     subject, predicate, value = old_fact
     if fact.subject.casefold() != subject.casefold():
         work.rebuild("subject", fact.subject)
@@ -374,7 +374,7 @@ def _restate_fact(work: _Work, fact: Fact, old_fact: tuple[str, str, str], colum
 
 
 def _read_same_form(words: Wording, old_fact: tuple[str, str, str]) -> str | None:
-    """Return the new value if two sentences differ only in the value, otherwise None.
+    """Return the new value if two sentences differ in nothing else, or None.
 
     Return None if the sentences differ elsewhere.
     """
@@ -400,7 +400,7 @@ def _is_value(text: str) -> bool:
 
 
 def _read_single_fact(text: str, subject: str, predicate: str) -> Fact | None:
-    """Return the one fact that a text states about a subject, or None if it is ambiguous.
+    """Return the one fact that a text states about a subject, or None for several facts.
 
     If there are several, those with the same predicate are preferred.
     """
@@ -464,7 +464,7 @@ def _subject_forms(subject: str) -> tuple[str, ...]:
 
 
 def _correct_names(work: _Work, names: Iterable[str]) -> None:
-    """Correct fields that quote words which an edit replaced."""
+    """Correct fields that quote words that an edit replaced."""
     for name in names:
         value = work.after.get(name)
         if value is None or name in work.given or not work.words.quotes(value):
@@ -477,7 +477,7 @@ def _correct_names(work: _Work, names: Iterable[str]) -> None:
 
 
 def _correct_texts(work: _Work) -> None:
-    """Correct or drop text fields that quote words which an edit replaced.
+    """Correct or drop text fields that quote words that an edit replaced.
 
     The other texts are the context, the reason and operations.
     """
@@ -507,13 +507,13 @@ def _correct_texts(work: _Work) -> None:
 
 
 def _note_repeated(name: str, quoted: Iterable[str]) -> str:
-    """Return the note about a field that was dropped because of outdated words."""
+    """Return the note about a field that was dropped for quoting outdated words."""
     listing = ", ".join(sorted(quoted)[:3])
     return f"{name}: dropped, because it repeats words that the new text lacks ({listing}). Give {name}= to keep it."
 
 
 def _correct_files(work: _Work) -> None:
-    """Correct file paths that the new text writes differently."""
+    """Correct file paths whose spelling differs in the new text."""
     paths = work.after.get("files")
     if not paths or "files" in work.given:
         return
@@ -537,7 +537,7 @@ def _correct_files(work: _Work) -> None:
 
 
 def _rederive_tags(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
-    """Infer tags from the new text, drop those of the old text, and keep manual tags."""
+    """Infer tags from the new text, drop tags of the old text, and keep manual tags."""
     if "tags" in work.given or work.after.get("kind") == "turn":
         return
     mode, words = str(pack.settings["infer-tags"]), work.words
@@ -584,7 +584,7 @@ def _is_outdated_tag(words: Wording, tag: str, inferred: tuple[list[str], list[s
 
 
 def _rederive_summary(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
-    """Write the summary again if a rule wrote it, or drop it."""
+    """Write a summary again if a rule wrote it; drop any other summary."""
     words, old_summary = work.words, before.get("summary")
     steps = work.after.get("steps")
     if "summary" in work.given or (

@@ -216,7 +216,7 @@ def _draw_panel(axes: Axes, future: Forecast, lines: list[str], pack: str, is_si
 def _annotate_changes(
     axes: Axes, days: Floats, retention: Floats, words: list[str], colour: str
 ) -> None:
-    """Write the new statuses and labels next to each dot of a drawn line."""
+    """Write new statuses and labels next to the dots of a drawn line."""
     for x in np.unique(days):
         same_day = np.flatnonzero(days == x)
         label = axes.annotate(
@@ -231,7 +231,7 @@ def _annotate_changes(
 
 
 def _extend_runs(inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return a mask with each run of true values extended by one instant."""
+    """Return a mask in which each run of true values lasts one instant longer."""
     extended = inside.copy()
     extended[1:] |= inside[:-1]
     return extended
@@ -361,7 +361,7 @@ class _Values:
         return _Values(self.rows[positions], self.status[positions], self.label[positions])
 
     def where(self, mask: NDArray[np.bool_], other: _Values) -> _Values:
-        """Return these values where `mask` is true, and those of `other` elsewhere."""
+        """Return these values where `mask` is true, and values of `other` elsewhere."""
         return _Values(
             self.rows,
             np.where(mask, self.status, other.status),
@@ -370,7 +370,7 @@ class _Values:
 
     @classmethod
     def joined(cls, parts: Sequence[_Values]) -> _Values:
-        """Return several sets of values as one."""
+        """Concatenate several sets of values."""
         return cls(
             np.concatenate([part.rows for part in parts]),
             np.concatenate([part.status for part in parts]),
@@ -393,7 +393,7 @@ class _Step:
 
     @classmethod
     def joined(cls, steps: Sequence[_Step]) -> _Step:
-        """Return several sets of steps as one."""
+        """Concatenate several sets of steps."""
         return cls(
             _Values.joined([step.old for step in steps]),
             _Values.joined([step.new for step in steps]),
@@ -410,13 +410,13 @@ class _Walk:
         self.words: list[str] = []
 
     def begun(self, rows: Rows) -> _Values:
-        """Return the present statuses and labels of memories, from the state."""
+        """Return the present statuses and labels of memories."""
         labels = self.state.names["label"]
         self.words = list(labels.vocabulary)
         return _Values(rows, read_statuses(self.state, rows), labels.codes[rows].astype(np.int64))
 
     def on(self, values: _Values, now: Micros | Instants) -> _Values:
-        """Return the statuses and labels at `now`, which is one instant or one per memory."""
+        """Return the statuses and labels at `now`: one instant, or one instant per memory."""
         in_recall = np.flatnonzero(_IN_RECALL[values.status])
         if not len(in_recall):
             return values
@@ -522,7 +522,7 @@ _MOVED: dict[str, Any] = {
 
 
 def _locate_transitions(walk: _Walk, steps: Sequence[_Step]) -> list[_Step]:
-    """Find the instants at which statuses or labels change within time steps.
+    """Find the instants at which statuses or labels change between two time steps.
 
     All memories are bisected at once.
     """

@@ -52,7 +52,7 @@ class Pace:
         self.wall, self.steady = wall, steady
 
     def left(self, seconds: float, wall: float, steady: float) -> float:
-        """Return the seconds until the next pass, at most 0 if the pass is due."""
+        """Return the seconds until the next pass, which are at most 0 if the pass is due."""
         return seconds - max(wall - self.wall, steady - self.steady)
 
 
@@ -77,7 +77,7 @@ class Schedule(Background, Displayed):
     def __init__(self, store: Store, every: timedelta | None, on_upkeep: OnUpkeep | None) -> None:
         if every is not None and not _LEAST <= every <= _MOST:
             raise InputError(
-                f"every is a timedelta of 1 ms to 365 days, such as timedelta(hours=4), not {every!r}."
+                f"every must be a timedelta of 1 ms to 365 days, such as timedelta(hours=4), not {every!r}."
             )
         self._store, self._every, self._on_upkeep = store, every, on_upkeep
         self._last: Upkeep | None = None
@@ -89,7 +89,7 @@ class Schedule(Background, Displayed):
 
     @property
     def every(self) -> timedelta:
-        """The time between two passes; by default the pack's ``upkeep-hours``."""
+        """The time between two passes, by default the pack's setting ``upkeep-hours``."""
         if self._every is not None:
             return self._every
         return timedelta(hours=self._store.versions.pack.number("upkeep-hours"))
@@ -128,12 +128,12 @@ class Schedule(Background, Displayed):
         return printable("\n".join(lines))
 
     def _display(self) -> object:
-        """Return the schedule and the result of its last pass."""
+        """Return the schedule and the result of its last pass for a notebook."""
         title, *rest = repr(self).split("\n")
         return title, self._last, rest[-1] if self._error is not None else None
 
     def _step(self) -> float:
-        """Make a pass if it is due; return the seconds until the next check.
+        """Make a pass that is due; return the seconds until the next check.
 
         ``every`` is read at each check, because another pack may change it.
         """
@@ -295,7 +295,7 @@ class LabUpkeep:
         thin_days: Annotated[float, Within(0, 1e6)] | None = None,
         consent: bool = False,
     ) -> Thinning:
-        """Preview the thinning of the log of recalls, or thin it with `consent`.
+        """Preview the thinning of the recall log, or thin the log with `consent`.
 
         Thinning removes whole segments of sealed slates. A thinned recall keeps its query, scores,
         ranks, propensities, results and feedback, and loses the features of its candidates.
@@ -368,7 +368,7 @@ class LabUpkeep:
 
     @checked
     def usage(self) -> Usage:
-        """Return the disk space of each part of the lab, the largest part first.
+        """Return the disk space of each part of the lab, in descending order of size.
 
         Returns
         -------

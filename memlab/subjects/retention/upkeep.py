@@ -202,12 +202,12 @@ def can_prune(pack: Pack) -> bool:
 
 
 def reads_degrees(pack: Pack) -> bool:
-    """Return whether ``prune`` reads degrees, so that a removal affects other edges."""
+    """Return whether ``prune`` reads degrees, so that removing an edge affects others."""
     return any(name in _DEGREES for name in pack.policies["prune"].inputs)
 
 
 def find_pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
-    """Return those live edges among `edges` that the policy ``prune`` removes at `now`.
+    """Return the active edges among `edges` that the policy ``prune`` removes at `now`.
 
     Edges to tags follow from the column ``tags`` and are never evaluated. Null keeps an edge.
     """
@@ -246,7 +246,7 @@ def find_pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
 
 
 def _visible_degree(state: State, edges: Ints, ends: Ints) -> Floats:
-    """Return the degree of each edge end, as the viewers of the edge see it."""
+    """Return the degree of each edge end, counting only edges visible to its viewers."""
     graph = state.edges
     degree = graph.degree(ends).astype(np.float64)
     if hidden_rows(state, EVERYONE) is None:
@@ -261,7 +261,7 @@ def _visible_degree(state: State, edges: Ints, ends: Ints) -> Floats:
 
 
 def _find_viewers(state: State, edges: Ints) -> Ints:
-    """Return who sees each edge: everyone, one creator by code, or nobody."""
+    """Return who sees each edge: everyone, one creator, or nobody."""
     visibility, creator = state.names["visibility"], state.names["creator"]
     private = visibility.codes == visibility.code("private")
     viewers = np.full(len(edges), _EVERYONES, dtype=np.int64)
@@ -379,7 +379,7 @@ class Upkeep(Displayed):
         )
 
     def __len__(self) -> int:
-        """Return the number of changes."""
+        """Return the number of changes, including pruned edges."""
         return self.frame.height + self.pruned.height
 
     def __bool__(self) -> bool:
@@ -511,7 +511,7 @@ class _Pass:
             self.frames.append(result.frame)
 
     def over_edges(self, count: int, step: Step) -> None:
-        """Prune edges; evaluate the neighbours of removed edges again if degrees matter.
+        """Prune edges, and evaluate the edges next to removed edges again if degrees matter.
 
         The neighbours are evaluated again until no edge is removed.
         """
@@ -540,7 +540,7 @@ class _Pass:
             ends = _distinct(np.concatenate(end_parts))
 
     def _edges(self, edges: Ints, has_degrees: bool) -> Ints:
-        """Prune among `edges`; return the nodes to evaluate again if degrees matter."""
+        """Prune among `edges`; return nodes whose edges must be evaluated again."""
 
         def decide() -> tuple[tuple[pl.DataFrame, Ints], Change]:
             """Return the removed edges, and the nodes at their ends."""
@@ -558,7 +558,7 @@ class _Pass:
         return result[1]
 
     def _written(self, decide: Callable[[], tuple[Result, Change]]) -> Result | None:
-        """Write the change that `decide` makes, if any, and return the result of `decide`.
+        """Write the change that `decide` returns, if any, and return the result of `decide`.
 
         The decision is first made without the writer's lock, which is taken only if there is a
         change. If the state changed in between, the decision is repeated.

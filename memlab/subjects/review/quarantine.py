@@ -66,7 +66,7 @@ class QuarantinePlan:
 
 
 def select_origin(state: State, **names: str | None) -> Rows:
-    """Return the rows with this source, session and creator, ascending.
+    """Return the ascending rows with this source, session and creator.
 
     Raises UnknownName for a name that no memory has.
     """
@@ -259,7 +259,7 @@ def plan_release(state: State, body: Mapping[str, Any], now: int) -> tuple[Chang
 
 
 def _find_stand_ins(state: State) -> dict[int, Any]:
-    """Return the memories that stand in for others, such as summaries, by id."""
+    """Return memories that stand in for other memories, such as summaries, by id."""
     return {
         id: stand_in for find in list_hooks("stand-ins") for id, stand_in in find(state).items()
     }
@@ -287,7 +287,7 @@ def _read_value(state: State, row: int, name: str) -> Any:
 
 
 def _group_parts(values: Mapping[int, Values]) -> list[dict[str, Any]]:
-    """Return new values of memories as parts of an event, by column and status."""
+    """Return new values of memories as the parts of an event, by column and status."""
     parts: list[dict[str, Any]] = []
     for name in dict.fromkeys(name for row_values in values.values() for name in row_values):
         by_id = {
@@ -339,7 +339,7 @@ def _read_added(
 
 
 def _read_changes(event: Event) -> Iterable[tuple[int, Values]]:
-    """Yield the values that an event sets in the columns of supersession, by row."""
+    """Yield the supersession columns that an event changes, by memory row."""
     for part in event.body.get("set", ()):
         names = [name for name in _FOLLOWED if name in part["columns"]]
         for position, id in enumerate(part["ids"] if names else ()):

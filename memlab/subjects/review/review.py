@@ -155,7 +155,7 @@ class Quarantined(Displayed):
         return printable(f"<Quarantined: {', '.join(parts)}>")
 
     def _display(self) -> object:
-        """Return the summary and the frames for a notebook."""
+        """Return the summary and the frames of a quarantine for a notebook."""
         why = f" ({self.reason})" if self.reason else ""
         parts: list[object] = [f"{repr(self)[1:-1]}{why}", self.frame]
         titles = {
@@ -186,7 +186,7 @@ class LabReview:
 
     @checked
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
-        """Mark memories as wrong and remove them from recall; ``lab.restore`` undoes it.
+        """Mark memories as wrong and remove them from recall, until ``lab.restore``.
 
         An edited memory is marked with its corrections. Memories that it superseded otherwise stay
         superseded; ``review`` of the result lists them, and ``lab.restore`` brings one back.
@@ -214,7 +214,7 @@ class LabReview:
 
     @checked
     def related(self, memory: Memories | None = None) -> pl.DataFrame:
-        """Return the memories that superseded deprecated ones or were superseded by them.
+        """Return memories that superseded, or were superseded by, deprecated memories.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class LabReview:
 
     @checked
     def supersessions(self) -> pl.DataFrame:
-        """Return which memory superseded which, at what time and by which rule.
+        """Return each supersession: the two memories, the time and the rule.
 
         Returns
         -------
@@ -306,7 +306,7 @@ class LabReview:
 
     @checked
     def close_gap(self, gap: int, reason: str) -> None:
-        """Close a gap, for example after storing what was missing; ``gaps`` keeps it.
+        """Close a gap, for example after remembering an answer; ``gaps`` still lists it.
 
         Parameters
         ----------
@@ -476,7 +476,7 @@ class LabReview:
             return Corrected("release", frame, find_related(state, rows))
 
     def _event(self, seq: int | None) -> Event:
-        """Return the event of a quarantine, or raise InputError if it does not exist."""
+        """Return the event of a quarantine, or raise InputError for another event."""
         journal = self._core.store.journal
         if seq is not None and 1 <= seq <= journal.head:
             event = next(iter(journal.events(after=seq - 1, upto=seq)))
@@ -516,7 +516,7 @@ class LabReview:
         past = Past(self._core.store.journal, Recaller(self._core.store.embedder))
 
         def without(state: State) -> tuple[Change, Change]:
-            """Return the changes that remove the quarantined memories and that restore them."""
+            """Return two changes: one removes the quarantined memories, one restores them."""
             plan = plan_quarantine(state, rows, displaced)
             return Change(set=plan.now), Change(set=plan.was)
 
@@ -544,7 +544,7 @@ class LabReview:
 
 
 def _check_conditions(names: dict[str, str | None], reason: str) -> None:
-    """Raise InputError if no condition is set, and PrivacyError if one contains a secret."""
+    """Raise InputError without any condition, and PrivacyError for a secret in a condition."""
     if all(name is None for name in names.values()):
         raise InputError("quarantine needs at least one of source=, session= and creator=.")
     if reason:
@@ -602,7 +602,7 @@ def _describe_plan(
 
 
 def _edge_table(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
-    """Return the edges of memories as a table, with one row per end in `rows`."""
+    """Return the edges of memories as a table, with a row for each end in `rows`."""
     edges, crossings = state.edges, state.edges.crossings(rows)
     return pl.DataFrame(
         {
@@ -621,7 +621,7 @@ def _edge_table(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
 
 
 def _find_exposures(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
-    """Return the recalls that returned some memories, with the last feedback."""
+    """Return the recalls that returned these memories, with the last feedback."""
     key = ["decision", "memory_id"]
     judgements = slates.feedback.select(*key, "outcome", "reward").unique(
         key, keep="last", maintain_order=True
@@ -637,7 +637,7 @@ def _find_exposures(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
 
 
 def _compare_results(before: Sequence[int], after: Sequence[int]) -> dict[str, Any]:
-    """Return the ids that left and joined the results, and the share of common ids."""
+    """Return the ids that left and entered the results, and the share that stayed."""
     left, came = [id for id in before if id not in after], [id for id in after if id not in before]
     return {"left": left, "came": came, "overlap": 1 - len(left) / len(before) if before else 1.0}
 
@@ -751,7 +751,7 @@ def _superseded_ids(event: Event) -> Iterator[int]:
 
 
 def _find_rule(event: Event | None, reason: str | None) -> str:
-    """Return the rule by which an event superseded a memory, in words."""
+    """Return the name of the rule by which an event superseded a memory."""
     if event is None:
         return "unknown rule"
     body = event.body
@@ -764,7 +764,7 @@ def _find_rule(event: Event | None, reason: str | None) -> str:
 
 
 def _find_relation(event: Event, successor: int, id: int) -> str | None:
-    """Return the relation that an event gave a pair besides "supersedes", or None."""
+    """Return the relation of a pair in an event, apart from "supersedes"."""
     edges = event.body.get("edges")
     if not isinstance(edges, Mapping):
         return None

@@ -9,6 +9,7 @@ from memlab.ui.cli import (
     _experiment,
     _hook,
     _memories,
+    _pack,
     _policy,
     _policy_lab,
     _start,
@@ -19,4 +20,15 @@ from memlab.ui.cli._base import FORMER, SECTIONS, main
 __all__ = ["FORMER", "SECTIONS", "main"]
 
 # Each module adds its commands to the group when it is imported.
-_ = (_agents, _evaluate, _experiment, _hook, _memories, _policy, _policy_lab, _start, _upkeep)
+_ = (
+    _agents,
+    _evaluate,
+    _experiment,
+    _hook,
+    _memories,
+    _pack,
+    _policy,
+    _policy_lab,
+    _start,
+    _upkeep,
+)

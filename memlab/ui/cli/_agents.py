@@ -156,7 +156,7 @@ def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Report:
 )
 @click.option("--reply", type=click.File(errors="replace"), help="File with the user's reply.")
 def attribute(lab: memlab.Lab, decision: int, answer: Any, reply: Any) -> Report:
-    """Infer which recalled memories an answer used, and log rewards.
+    """Infer from an answer which recalled memories were used, and log rewards.
 
     Example: memlab agent attribute my.memlab --recall 12 --answer answer.txt
     """
@@ -169,9 +169,9 @@ def attribute(lab: memlab.Lab, decision: int, answer: Any, reply: Any) -> Report
 
 @command(agent, read)
 @click.option("--since", metavar="WHEN", help="Only contexts since this time, such as 2026-07-01.")
-@click.option("--report", type=LocalPath(), help="Also write a page to this file.")
+@click.option("--report", type=LocalPath(), help="Also write an HTML page to this file.")
 def metrics(lab: memlab.Lab, since: str | None, report: Path | None) -> Report:
-    """Show how useful the contexts from LAB were: tokens injected, referenced, saved.
+    """Show how many injected context tokens from LAB were used and how many were saved.
 
     Example: memlab agent metrics my.memlab --since 2026-07-01
     """
@@ -239,7 +239,9 @@ def scan(lab: memlab.Lab, folder: Path, project: str | None, as_json: bool) -> R
 
 
 # Options of several commands.
-_PROJECT = click.option("--project", help="Project, if LAB has maps of several.")
+_PROJECT = click.option(
+    "--project", help="Project of the map, if LAB has maps of several projects."
+)
 
 
 @command(agent, write_if("accept"))
@@ -274,7 +276,7 @@ def modules(
     conventions: bool,
     accept: tuple[int, ...],
 ) -> Report:
-    """List the modules of a project and how well each is known.
+    """List the modules of a project, with how well memory covers each module.
 
     With TASK, only modules that its words name are listed.
 
@@ -306,7 +308,7 @@ def modules(
 
 
 def _choose_project(lab: memlab.Lab, project: str | None) -> str:
-    """Return the project, or raise UsageError if there are several and none is given."""
+    """Return the project; raise UsageError if a choice among several is needed."""
     projects = lab.agents.modules.projects()
     if project is None and len(projects) != 1:
         names = ", ".join(projects) or "none; run memlab agent scan first"
@@ -347,7 +349,7 @@ def touch(
 
 
 def _read_touched(text: str) -> tuple[list[Any], str | None]:
-    """Return the files that a text names, and the session that a hook names."""
+    """Return the files listed in a text or a hook's JSON, and the session of the hook."""
     try:
         read = json.loads(text)
     except ValueError:
@@ -358,7 +360,7 @@ def _read_touched(text: str) -> tuple[list[Any], str | None]:
 
 
 def _get_module_fields(modules: ModuleMap) -> dict[str, object]:
-    """Return a module map as values for JSON."""
+    """Return a module map as JSON values."""
     names = ("project", "version", "commands", "frameworks", "languages", "left_out")
     conventions = modules.conventions.select("text", "files").to_dicts()
     return get_fields(modules, *names, modules="frame") | {"conventions": conventions}
@@ -441,10 +443,10 @@ def serve(
 ) -> None:
     """Serve LAB to agents over the Model Context Protocol.
 
-    A host starts this command and uses standard input and output. It has six tools (remember, recall, forget,
-    feedback, context, about), prompts and resources. A reader recalls; a member also remembers, and changes what it
-    alone created; an owner changes everything it sees. Several servers may share a lab. LAB is created if it does not
-    exist. Needs: pip install 'memlab-core[mcp]'.
+    A host starts this command and uses standard input and output. It has six tools (remember, recall, forget, feedback,
+    context, about), prompts and resources. A reader recalls; a member also stores memories, and changes those that only
+    this member created. An owner changes all visible memories. Several servers may share a lab. LAB is created if it
+    does not exist. Needs: pip install 'memlab-core[mcp]'.
 
     With --http, all clients send the token in MEMLAB_TOKEN, or a random one, which is printed. The option
     --clients names a TOML file with one table per client instead, such as [coder] with token = "..." and role =
@@ -496,7 +498,7 @@ def serve(
             return
 
         def address(url: str, secret: str) -> None:
-            """Print the address, and the token of all clients."""
+            """Print the server's address, and the token that all clients use."""
             report = {"url": url, "lab": str(lab), **({"token": secret} if secret else {})}
             line = (
                 f"Authorization: Bearer {secret}" if secret else f"Tokens of the clients: {clients}"
@@ -516,7 +518,7 @@ def serve(
     "--most", "limit", type=click.IntRange(1), default=100, show_default=True, help="Newest calls."
 )
 def audit_log(lab: Path, client: str | None, limit: int) -> Report:
-    """Show which client called what in LAB, or in a folder of labs.
+    """Show the calls of clients on LAB, or on a folder of labs.
 
     `memlab serve --http` writes the log: time, client, call, ids of the memories that were returned or changed, outcome,
     and refused logins. It contains no texts, and at most 30 MB.

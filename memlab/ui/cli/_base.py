@@ -82,7 +82,7 @@ class LocalPath(click.Path):
         super().__init__(path_type=Path, **options)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, or raise InputError for a URL."""
+        """Return a path unchanged, or raise InputError for a URL."""
         if is_url(value):
             raise InputError(
                 f"{value} is a URL, but memlab uses files on this machine only. Give a path."
@@ -101,7 +101,7 @@ class InputFile(LocalPath):
         self._suffix, self._as_text = suffix, as_text
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path of the file or of a copy of standard input."""
+        """Return a file's path, or the path of a copy of standard input."""
         if str(value) == "-":
             value = self._copy_standard_input(param, ctx)
         path = super().convert(value, param, ctx)
@@ -125,7 +125,7 @@ class InputFile(LocalPath):
 def _read_standard_input(
     param: click.Parameter | None, ctx: click.Context | None, size: int
 ) -> bytes:
-    """Read standard input; refuse a second argument that reads it."""
+    """Read standard input; refuse a second argument that would also read from it."""
     if ctx is not None:
         if _READER in ctx.meta:
             name = param.human_readable_name if param is not None else "another argument"
@@ -168,7 +168,9 @@ SECTIONS = {
     },
     "Policies": {
         "policy": "check, use, install, roll back, challenge, verdict ...",
+        "pack": "publish a pack with its evidence, pull a published pack",
         "evaluate": "estimate how each policy would have performed on a log",
+        "evolve": "search for a better policy on a lab's questions or log",
         "bench": "measure retrieval quality on labelled questions",
         "experiment": "measure policies on data once, compare, report",
     },
@@ -201,7 +203,7 @@ FORMER = {name: f"{group} {name}" for group, names in _GROUPS.items() for name i
 
 
 def replace_former_command(words: list[str]) -> list[str]:
-    """Replace a renamed command in a command line."""
+    """Replace a command's former name in a command line."""
     name, rest = words[0], words[1:]
     positions = [
         position for position, word in enumerate(rest) if word == "-" or not word.startswith("-")
@@ -221,7 +223,7 @@ def replace_former_command(words: list[str]) -> list[str]:
 
 
 def _restores_backup(words: list[str], positions: list[int]) -> bool:
-    """Return whether these are arguments of the former ``restore LAB [BACKUP]``."""
+    """Return whether the arguments are those of the former ``restore LAB [BACKUP]``."""
     options = {word for word in words if word.startswith("-") and not word.startswith("--json")}
     return (
         bool(positions)
@@ -233,7 +235,7 @@ def _restores_backup(words: list[str], positions: list[int]) -> bool:
 
 
 def _find_fault(command: Owned) -> str | None:
-    """Return why a command of an extension is refused, or None if it is valid."""
+    """Return why an extension's command is refused, or None if the command is valid."""
     if not isinstance(command.value, click.Command):
         return f"The command {command.name} is not a click.Command."
     return (
@@ -251,7 +253,7 @@ class _Sections(click.Group):
     """Group of all commands; its help lists them by section, extensions last."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Print an error of memlab as one line; exit with status 1."""
+        """Print an error of memlab as one line, and exit with status 1."""
         try:
             return super().invoke(ctx)
         except MemlabError as error:
@@ -264,7 +266,7 @@ class _Sections(click.Group):
         return [*super().list_commands(ctx), *COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command called ``cmd_name``, or None."""
+        """Return the command called ``cmd_name``, or None if there is no such command."""
         own = super().get_command(ctx, cmd_name)
         if own is None:
             load_installed()
@@ -274,7 +276,7 @@ class _Sections(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command by name, printing a notice for a renamed one."""
+        """Find a command by name, and print a notice for a former name."""
         new = replace_former_command(args)
         if new != args and args[0] not in COMMANDS:
             say(
@@ -302,7 +304,7 @@ class Word(click.Choice[str]):
     """A choice of words in which underscores equal hyphens."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the choice, with hyphens."""
+        """Return the choice, spelled with hyphens."""
         return super().convert(normalise_word(str(value), self.choices), param, ctx)
 
 
@@ -360,7 +362,7 @@ def command(
         The verb that the command calls, such as ``"memlab:recall"``.
     options
         Parameters of the verb that are options of the command, with their help. An empty help is replaced by the verb's
-        documentation; types, limits, choices and defaults are those of the verb.
+        documentation; types, limits, choices and defaults come from the verb.
 
     Returns
     -------
@@ -369,12 +371,12 @@ def command(
     """
 
     def decorate(function: Callable[..., Report]) -> click.Command:
-        """Turn a function into a command of the group, and return the command."""
+        """Turn a function into a command, add it to the group, and return the command."""
         wants_json = "as_json" in inspect.signature(function).parameters
         declared: list[click.Parameter] = getattr(function, "__click_params__", [])[::-1]
 
         def make_params() -> list[click.Parameter]:
-            """Return the parameters of the command."""
+            """Return the parameters of the command, in the order of the help text."""
             lab = [] if opens is None else [click.Argument(["lab"], type=LocalPath())]
             return [*lab, *declared, *_build_options(verb, options), _JSON]
 
@@ -446,7 +448,7 @@ class _WholeOrWord(click.ParamType[Any]):
     name = "integer or word"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse an integer if the text is one."""
+        """Convert an integer in text form; keep other texts."""
         return int(value) if str(value).lstrip("-").isdecimal() else value
 
 
@@ -476,7 +478,7 @@ def _choose_type(parameter: Parameter, *parts: Any) -> Any:
 
 
 def get_fields(result: object, *names: str, **renamed: str) -> dict[str, Any]:
-    """Return a result's attributes as JSON values.
+    """Return selected attributes of a result as JSON values.
 
     Keyword arguments give the name in JSON and the attribute.
     """
@@ -487,7 +489,7 @@ def get_fields(result: object, *names: str, **renamed: str) -> dict[str, Any]:
 
 
 def _convert_value(value: Any) -> Any:
-    """Convert a value to JSON types: a frame to rows, a time to ISO 8601."""
+    """Convert a value to JSON types, such as a frame to rows and a time to ISO 8601."""
     if hasattr(value, "to_dicts"):
         return value.to_dicts()
     if isinstance(value, datetime):
@@ -521,7 +523,7 @@ def print_report(report: Report, *, as_json: bool) -> None:
 
 
 def say(text: str, *, err: bool = False, painted: bool = False) -> None:
-    """Print a text, without control characters from memories.
+    """Print a text without control characters.
 
     A ``painted`` text contains colours; its parts must be printable already.
     """
@@ -529,12 +531,12 @@ def say(text: str, *, err: bool = False, painted: bool = False) -> None:
 
 
 def terminal_width() -> int | None:
-    """Return the width of the terminal in characters, or None for a pipe."""
+    """Return the width of the terminal in characters, or None if the output is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def open_existing(path: Path, *, read_only: bool = False) -> memlab.Lab:
-    """Open an existing lab, or raise InputError if there is none."""
+    """Open an existing lab, or raise InputError if the lab does not exist."""
     if not path.exists():
         raise memlab.InputError(
             f"There is no lab at {path}. Create one with: memlab remember {path} TEXT"
@@ -546,7 +548,7 @@ def open_existing(path: Path, *, read_only: bool = False) -> memlab.Lab:
 
 
 def make(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
-    """Open a lab; create it if it does not exist."""
+    """Open a lab, creating it if it does not exist."""
     return memlab.open(path)
 
 
@@ -561,12 +563,12 @@ def write(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
 
 
 def write_if(option: str, value: bool = True) -> Opener:
-    """Return an opener that opens for writing only if an option has this value."""
+    """Return an opener that opens a lab for writing only if an option has this value."""
     return lambda path, options: open_existing(path, read_only=bool(options[option]) is not value)
 
 
 def keep(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
-    """Open an existing lab, read-only if it cannot be written."""
+    """Open an existing lab; open it read-only if it cannot be written."""
     try:
         return open_existing(path)
     except memlab.errors.ReadOnlyLab:
@@ -577,7 +579,7 @@ def keep(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
 
 
 def parse_value(text: str) -> Any:
-    """Return a value as JSON if it is valid JSON, otherwise as text."""
+    """Parse a value as JSON; return invalid JSON as text."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -632,7 +634,7 @@ def main(key_file: Path | None) -> None:
 
 
 def read_key(path: Path) -> str:
-    """Return the key in a file, which only its owner may read."""
+    """Return the key in a file; only the file's owner may have access."""
     try:
         with path.open(encoding="utf-8") as file:
             readable = os.fstat(file.fileno()).st_mode & 0o077
@@ -669,6 +671,11 @@ def upkeep() -> None:
 @main.group()
 def policy() -> None:
     """Check, compare, install and evaluate policies."""
+
+
+@main.group(name="pack")
+def publishing() -> None:
+    """Publish packs with their evidence, and pull published packs."""
 
 
 @main.group()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import memlab
+from memlab.kernel.base.disk import replacing
 from memlab.kernel.base.display import render_text
 from memlab.ui.cli._base import (
     MODEL_KEY,
@@ -84,26 +85,37 @@ _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HT
 @click.option("--details", is_flag=True, help="Show all reasons and remarks, and each query.")
 @click.option("--labels", type=_PATH, help="File of labels with decision, memory_id and relevance.")
 @click.option(
-    "--decision", default="decision", show_default=True, help="Column of recalls in a file."
+    "--decision",
+    default="decision",
+    show_default=True,
+    help="Column with the recall's id, if LOG is a file.",
 )
 @click.option(
-    "--item", default="memory_id", show_default=True, help="Column of memories in a file."
+    "--item",
+    default="memory_id",
+    show_default=True,
+    help="Column with the memory's id, if LOG is a file.",
 )
 @click.option(
     "--shown",
     default="rank",
     show_default=True,
-    help="Column of ranks in a file; 0 or empty means not shown.",
+    help="Column with the rank, if LOG is a file; 0 or empty means not shown.",
 )
-@click.option("--reward", default="reward", show_default=True, help="Column of rewards in a file.")
-@click.option("--propensity", help="Column of logging probabilities in a file.")
+@click.option(
+    "--reward",
+    default="reward",
+    show_default=True,
+    help="Column with the reward, if LOG is a file.",
+)
+@click.option("--propensity", help="Column with the logging probability, if LOG is a file.")
 @click.option(
     "--limit",
     type=click.IntRange(1),
     help="Top-k size of each recall in a file, needed if its results include exploration items.",
 )
-@click.option("--at", help="Column of recall times in a file.")
-@click.option("--feedback-at", help="Column of feedback times in a file.")
+@click.option("--at", help="Column with the time of the recall, if LOG is a file.")
+@click.option("--feedback-at", help="Column with the time of the feedback, if LOG is a file.")
 @click.option(
     "--cluster",
     help="Column whose equal values mark dependent recalls, such as user. A lab also takes day or decision.",
@@ -154,7 +166,7 @@ def evaluate(
 
 
 def _require_policies(policies: tuple[str, ...]) -> None:
-    """Raise UsageError if no policy of a log outside a lab is named."""
+    """Raise UsageError if a log outside a lab comes without a policy to evaluate."""
     if not policies:
         raise click.UsageError(
             "Give --policies to evaluate: columns of scores, packs or .hy files."
@@ -162,7 +174,7 @@ def _require_policies(policies: tuple[str, ...]) -> None:
 
 
 def _report_evaluation(result: Evaluation, report: Path | None, details: bool) -> Report:
-    """Build the report of an evaluation; its exit status is 1 if the report has no estimate."""
+    """Build the report of an evaluation; the exit status is 1 without any estimate."""
     width = terminal_width()
     parts = [result.text(width)]
     if details:
@@ -173,7 +185,7 @@ def _report_evaluation(result: Evaluation, report: Path | None, details: bool) -
 
 
 def _add_page(result: Any, report: Path | None, text: str) -> tuple[Any, str]:
-    """Return the report of a result, with a page if one is requested."""
+    """Return the report of a result, and write an HTML page if a path is given."""
     written = None if report is None else str(result.report(report))
     return result.to_dict() | {"report": written}, text + (f"\n\nOpen {written}" if written else "")
 
@@ -281,6 +293,57 @@ def plan(lab: memlab.Lab, packs: tuple[str, ...], **options: Any) -> Report:
     return get_fields(result, "baseline", "recalls", "best", "notes", designs="frame"), result
 
 
+@command(
+    main,
+    read,
+    verb="memlab.science.evolution:evolve",
+    options={
+        **_JUDGED,
+        "metric": "Metric, such as recall@10. Default: ndcg@10, or value with feedback.",
+        "cluster": "Group of dependent recalls: day, session, decision or a column.",
+        "seed": "Seed of the parts and of the search.",
+        "folder": "Folder of the search. An interrupted search continues there.",
+    },
+)
+@click.option("--start", help="Policy or pack, such as similarity. Default: the active pack.")
+@click.option("--slots", multiple=True, help="Slot to search. Default: recall-score.")
+@click.option(
+    "--budget", default="10 min", show_default=True, help="Number of programs, or a time."
+)
+@click.option("--workers", "executor", type=click.IntRange(1), help="Number of processes.")
+@click.option("--out", type=_PATH, help="Write the winner's pack to this file.")
+@_REPORT
+@_LEVEL
+def evolve(
+    lab: memlab.Lab,
+    slots: tuple[str, ...],
+    budget: str,
+    out: Path | None,
+    report: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> Report:
+    """Search for a better policy on the questions of LAB, or else on its log.
+
+    Nothing is installed. A winner is better on clusters that the search never read. --out writes it
+    to a file, and memlab policy challenge compares it with the active pack.
+
+    Example: memlab evolve my.memlab --budget "10 min" --out better.hy
+    """
+    if slots:
+        options["slots"] = slots
+    result = memlab.evolve(
+        lab,
+        budget=int(budget) if budget.isdecimal() else budget,
+        progress=not as_json and sys.stderr.isatty(),
+        **options,
+    )
+    if out is not None and isinstance(result.best, memlab.Pack):
+        with replacing(out) as file:
+            file.write("\n\n".join(result.best.sources).encode())
+    return _add_page(result, report, result.text(terminal_width()))
+
+
 # -- labelled questions ---------------------------------------------------------------------------------------------
 
 
@@ -316,7 +379,7 @@ _PACKS = click.option(
 
 
 def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]:
-    """Add the options of all benchmarks to a command."""
+    """Add the options that all benchmarks have to a command."""
     limit = click.option(
         "--limit",
         type=click.IntRange(20),
@@ -342,7 +405,7 @@ def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]
 
 
 def _import_embedder(_context: object, _option: object, value: str | None) -> Any:
-    """Return the object that MODULE:NAME names, importable from the current folder; else the value."""
+    """Import the object that MODULE:NAME names; return any other value unchanged."""
     if value is None or ":" not in value or Path(value).exists():
         return value
     module, _, name = value.partition(":")
@@ -358,7 +421,7 @@ def _import_embedder(_context: object, _option: object, value: str | None) -> An
 
 
 def _read_budgets(context: click.Context, option: click.Parameter, text: str | None) -> list[int]:
-    """Return the numbers of --budgets."""
+    """Return the token budgets in the option --budgets."""
     try:
         budgets = [int(part) for part in (text or "").split(",") if part.strip()]
     except ValueError:
@@ -369,7 +432,7 @@ def _read_budgets(context: click.Context, option: click.Parameter, text: str | N
 
 
 def _add_budget_options(function: Callable[..., Report]) -> Callable[..., Report]:
-    """Add the options of measurements within token budgets to a command."""
+    """Add the options for measurements within token budgets to a command."""
     for option in (
         click.option(
             "--model-tokens",
@@ -401,7 +464,7 @@ def _add_budget_options(function: Callable[..., Report]) -> Callable[..., Report
 
 
 def _address(name: str, text: str) -> Callable[[Callable[..., Report]], Callable[..., Report]]:
-    """Return an option for the address and the name of a language model."""
+    """Return an option with the address and the name of a language model."""
     return click.option(name, type=(str, str), metavar="URL NAME", help=text)
 
 
@@ -416,7 +479,7 @@ _SHA256 = click.option("--sha256", default="", help="Expected SHA-256 of the dat
     type=(str, _PATH),
     multiple=True,
     metavar="NAME FILE",
-    help="Additional labels, and their name in the report.",
+    help="Additional labels: a name for the report, and their file.",
 )
 @click.option(
     "--download", is_flag=True, help="Download the original file to PATH and check its hash."
@@ -462,7 +525,7 @@ def locomo(
 @_SHA256
 @_add_bench_options
 def beam(folder: Path, dynamics: bool, sha256: str, as_json: bool, **options: Any) -> Report:
-    """Rank the messages of the BEAM chats in FOLDER with each pack, by ability.
+    """Rank the messages of the BEAM chats in FOLDER with each pack; report by ability.
 
     Example: memlab bench beam beam/100K --packs companion
     """
@@ -497,7 +560,7 @@ def longmemeval(file: Path, sha256: str, as_json: bool, **options: Any) -> Repor
 @_SHA256
 @_add_bench_options
 def lmeb(folder: Path, sha256: str, as_json: bool, **options: Any) -> Report:
-    """Rank the candidates of the LMEB tasks below FOLDER with each pack, by task.
+    """Rank the candidates of the LMEB tasks below FOLDER with each pack; report by task.
 
     Example: memlab bench lmeb eval_data/Dialogue
     """
@@ -529,9 +592,11 @@ def bench_own(lab: Path, labels: Path, as_json: bool, **options: Any) -> Report:
 
 
 def _add_forecast_options(function: Callable[..., Report]) -> Callable[..., Report]:
-    """Add the options of benchmarks of retention to a command."""
+    """Add the options for retention benchmarks to a command."""
     fit = click.option(
-        "--fit", multiple=True, help="A pack whose parameters are fitted too; may be repeated."
+        "--fit",
+        multiple=True,
+        help="Pack that is also scored with fitted parameters; may be repeated.",
     )
     splits = click.option(
         "--splits",
@@ -548,9 +613,9 @@ def _add_forecast_options(function: Callable[..., Report]) -> Callable[..., Repo
 @_SHA256
 @_add_forecast_options
 def reviews(path: Path, sha256: str, as_json: bool, **options: Any) -> Report:
-    """Score how well packs predict whether a flashcard is recalled.
+    """Score how well packs predict whether a user recalls a flashcard.
 
-    PATH is a log of reviews, a .csv or .parquet file. Its columns are those of Anki's table revlog, of py-fsrs or of
+    PATH is a log of reviews, a .csv or .parquet file. The columns are named as in Anki's table revlog, in py-fsrs or in
     srs-benchmark.
 
     Example: memlab bench reviews revlog.csv --packs fsrs --fit fsrs
@@ -575,11 +640,11 @@ def reviews(path: Path, sha256: str, as_json: bool, **options: Any) -> Report:
     type=click.FloatRange(0.01, 3650),
     default=7.0,
     show_default=True,
-    help="Horizon of a forecast in days.",
+    help="Number of days that each forecast covers.",
 )
 @_add_forecast_options
 def wanted(lab: memlab.Lab, as_json: bool, **options: Any) -> Report:
-    """Score how well packs predict whether a memory of LAB is wanted within some days.
+    """Score how well packs predict whether a memory of LAB is wanted within a few days.
 
     A memory is wanted when a recall shows it and its feedback is positive.
 
@@ -599,7 +664,7 @@ def _run_forecast(
     fit: tuple[str, ...],
     **options: Any,
 ) -> Report:
-    """Run a benchmark of retention, and return its report."""
+    """Run a retention benchmark and return its report."""
     progress = not as_json and sys.stderr.isatty()
     result = bench(data, packs=packs or None, fit=fit or None, progress=progress, **options)
     return result.to_dict(), repr(result)
@@ -614,7 +679,7 @@ def _run_conversations(
     bench: Callable[..., BenchResult | DynamicsResult] | None = None,
     **options: Any,
 ) -> Report:
-    """Run a benchmark on conversations, and return its report."""
+    """Run a benchmark on conversations and return its report."""
     from memlab.science.bench import bench_conversations
 
     about: dict[str, Any] = {"dataset": path.resolve().stem, "sha256": digest}
@@ -640,7 +705,7 @@ def _run_bench(
     store: Path | None,
     **options: Any,
 ) -> Report:
-    """Run a benchmark, and return its report."""
+    """Run a benchmark and return its report."""
     shared: dict[str, Any] = {
         "packs": packs or None,
         "progress": not as_json and sys.stderr.isatty(),
@@ -648,7 +713,7 @@ def _run_bench(
     if store is not None:
         if budgets:
             raise click.UsageError("--store keeps rankings: leave out --budgets.")
-        options["store"] = store
+        options["folder"] = store
     if not budgets:
         if report or answers or model or judge or run:
             raise click.UsageError(

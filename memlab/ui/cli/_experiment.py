@@ -11,7 +11,7 @@ import click
 
 from memlab.errors import InputError
 from memlab.kernel.base.disk import writing
-from memlab.ui.cli._base import LocalPath, Report, command, main, terminal_width
+from memlab.ui.cli._base import LocalPath, Report, command, get_fields, main, terminal_width
 
 if TYPE_CHECKING:
     from memlab.science.experiments import Experiment
@@ -75,7 +75,7 @@ def run(file: Path, workers: int | None, as_json: bool) -> Report:
     Example: memlab experiment run words.toml
     """
     result = _read(file).run(executor=workers, progress=not as_json and sys.stderr.isatty())
-    return result.to_dict(), result.text(terminal_width())
+    return get_fields(result, "name", "missing", "results"), result.text(terminal_width())
 
 
 @command(
@@ -92,7 +92,8 @@ def compare(file: Path, a: str, b: str, **options: Any) -> Report:
     Example: memlab experiment compare words.toml memlab bm25
     """
     result = _read(file).compare(a, b, **options)
-    return result.to_dict(), result.text(terminal_width())
+    fields = get_fields(result, "a", "b", "level", "adjust", "frame")
+    return fields, result.text(terminal_width())
 
 
 @command(experiment)

@@ -21,7 +21,11 @@ _MAX_EVENT_BYTES = 16 << 20
 @command(hook)
 @LAB
 @click.option(
-    "--budget", type=click.IntRange(1), default=800, show_default=True, help="Tokens of a context."
+    "--budget",
+    type=click.IntRange(1),
+    default=800,
+    show_default=True,
+    help="Token budget of a context.",
 )
 @click.option("--project", help="Project of the memories. Default: the name of the repository.")
 def run(lab: Path, budget: int, project: str | None) -> Report:
@@ -41,7 +45,7 @@ def run(lab: Path, budget: int, project: str | None) -> Report:
 
 
 def _read_event(data: bytes) -> dict[str, object]:
-    """Return the event in a JSON text; InputError if it contains none."""
+    """Return the event in a JSON text; raise InputError if there is no event."""
     try:
         event = json.loads(data)
     except (ValueError, RecursionError):
@@ -59,7 +63,10 @@ def _read_event(data: bytes) -> dict[str, object]:
     "--host", type=click.Choice(list(HOSTS)), default="claude", show_default=True, help="The agent."
 )
 @click.option(
-    "--folder", type=LocalPath(), default=".", help="Folder of the settings. Default: this folder."
+    "--folder",
+    type=LocalPath(),
+    default=".",
+    help="Folder of the coding agent's settings. Default: this folder.",
 )
 @click.option("--yes", is_flag=True, help="Write the settings instead of printing them.")
 def install(lab: Path, host: str, folder: Path, yes: bool) -> Report:

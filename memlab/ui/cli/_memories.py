@@ -60,7 +60,7 @@ MEMORIES = click.argument("memories", type=int, nargs=-1)
     "columns",
     multiple=True,
     metavar="FIELD=COLUMN",
-    help="Column of a field, such as text=body; at= ignores times.",
+    help="Column for a field, such as text=body. An empty at= ignores times.",
 )
 @click.option(
     "--linking",
@@ -124,14 +124,14 @@ def remember(lab: memlab.Lab, text: str, tags: tuple[str, ...], **fields: Any) -
 
 
 def _format_redactions(memory: memlab.Memory) -> list[str]:
-    """Return a line that names the secrets removed from a memory, if any."""
+    """Return a line that lists the secrets removed from a memory, if any."""
     return (
         [f"removed before it was stored: {', '.join(memory.redacted)}"] if memory.redacted else []
     )
 
 
 def _open_with_pack(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
-    """Open a lab, or a copy of it in memory with another active pack."""
+    """Open a lab; with --pack, open a copy in memory with this pack."""
     pack = options["pack"]
     if pack is None:
         return open_existing(path)
@@ -199,7 +199,9 @@ def recall(
     },
 )
 @click.argument("task", type=Text())
-@click.option("--file", "files", multiple=True, help="A file of the task; may be repeated.")
+@click.option(
+    "--file", "files", multiple=True, help="File that the task is about; may be repeated."
+)
 @click.option(
     "--format",
     "form",
@@ -317,7 +319,7 @@ def _list_newest(
     "sets",
     multiple=True,
     metavar="FIELD=VALUE",
-    help="Any field; VALUE is JSON or a word. May be repeated.",
+    help="Set any field of the memory; VALUE is JSON or a word. May be repeated.",
 )
 def edit(
     lab: memlab.Lab, memory: int, text: str | None, tags: tuple[str, ...], sets: tuple[str, ...]
@@ -358,7 +360,7 @@ def edit(
     "--reason",
     type=Text(),
     default="",
-    help="Reason; required to deprecate.",
+    help="Reason for the change; required to deprecate.",
 )
 @click.option("--source", type=Word(SOURCES), help="Quarantine memories from this kind of source.")
 @click.option("--session", help="Quarantine memories from this session.")
@@ -366,7 +368,9 @@ def edit(
 @click.option("--since", help="Quarantine memories written since this time, such as 2026-11-01.")
 @click.option("--dry-run", is_flag=True, help="Show what a quarantine would do, and write nothing.")
 @click.option(
-    "--replay", type=int, help="Number of recalls that a quarantine repeats. Default: 100."
+    "--replay",
+    type=int,
+    help="Number of past recalls that are repeated to show a quarantine's effect. Default: 100.",
 )
 def forget(
     lab: memlab.Lab, memories: tuple[int, ...], how: Any, as_json: bool, **arguments: Any
@@ -406,12 +410,12 @@ def forget(
 
 @command(main, write)
 @MEMORIES
-@click.option("--project", help="All deleted memories of this project.")
+@click.option("--project", help="Restore all deleted memories of this project.")
 @click.option(
     "--quarantine",
     type=int,
     metavar="EVENT",
-    help="All memories of the quarantine with this event.",
+    help="Restore all memories of the quarantine with this event number.",
 )
 def restore(lab: memlab.Lab, memories: tuple[int, ...], **options: Any) -> Report:
     """Restore MEMORIES that were forgotten, deprecated, deleted or summarised.
@@ -447,7 +451,7 @@ def _open_for_purge(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
     },
 )
 @MEMORIES
-@click.option("--yes", is_flag=True, help="Confirm: purged memories cannot be restored.")
+@click.option("--yes", is_flag=True, help="Confirm the purge. Purged memories cannot be restored.")
 def purge(lab: memlab.Lab, memories: tuple[int, ...], yes: bool, **options: Any) -> Report:
     """Remove MEMORIES permanently from all files of LAB, and print a receipt.
 
@@ -464,7 +468,7 @@ def purge(lab: memlab.Lab, memories: tuple[int, ...], yes: bool, **options: Any)
 
 
 def _report_correction(done: Corrected) -> Report:
-    """Build the report of a correction: changed memories, and memories to review."""
+    """Build the report of a correction: the changed memories, and memories that need review."""
     report = get_fields(done, "review", changed="frame")
     lines = _format_statuses(report["changed"]) or ["nothing to change"]
     return report, lines + _format_reviews(report["review"])
@@ -476,7 +480,7 @@ def _format_statuses(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _format_reviews(rows: list[dict[str, Any]]) -> list[str]:
-    """Return a line for each memory to review."""
+    """Return a line for each memory that needs review."""
     return [
         f"review #{row['memory_id']} ({row['how']}: #{row['of']}) {row['text'][:80]}"
         for row in rows

@@ -50,7 +50,7 @@ _COLOR = click.option(
 
 
 def _use_colors(requested: bool | None) -> bool:
-    """Return whether output is coloured: as requested, or on a terminal."""
+    """Return whether to colour the output: by request, otherwise on terminals only."""
     if requested is None:
         return sys.stdout.isatty() and "NO_COLOR" not in os.environ
     return requested
@@ -90,7 +90,7 @@ def check(file: str, slot: str | None, lab: Path | None, as_json: bool) -> Repor
 
 
 def _score_file(lab: Path, file: str, loaded: PolicyFile) -> tuple[Scores | None, str]:
-    """Return the scores of a file on the questions of a lab, or a note if the lab has none."""
+    """Score a file on a lab's questions, or return a note if the lab has no questions."""
     with open_existing(lab, read_only=True) as opened:
         slot = "recall-score" if loaded.pack else loaded.get_policy(None).signature.slot
         if not len(opened.questions):
@@ -125,7 +125,7 @@ def _report_errors(file: str, errors: list[PolicyError], as_json: bool) -> Repor
 
 
 def _file_hash(file: PolicyFile) -> str:
-    """Return the hash of a file's pack or policy."""
+    """Return the hash of the pack or the policy in a file."""
     return file.pack.hash if file.pack is not None else file.get_policy(None).hash
 
 
@@ -134,7 +134,7 @@ def _file_hash(file: PolicyFile) -> str:
 @_SLOT
 @_COLOR
 def show_policy(file: str, slot: str | None, color: bool | None, as_json: bool) -> Report:
-    """Show the settings and policies of FILE, including inherited ones.
+    """Show the settings and policies of FILE, including the inherited settings and policies.
 
     Example: memlab policy show companion --slot recall-score
     """
@@ -150,7 +150,7 @@ def show_policy(file: str, slot: str | None, color: bool | None, as_json: bool) 
     paint = _use_colors(color)
 
     def highlight_source(source: str, features: Iterable[str] = ()) -> str:
-        """Return a source, highlighted for a terminal."""
+        """Return source code, highlighted for a terminal."""
         return highlight(source, "terminal", features=features) if paint else source
 
     def text() -> str:
@@ -178,7 +178,7 @@ def show_policy(file: str, slot: str | None, color: bool | None, as_json: bool) 
 
 
 def _print_painted(report: Any, text: Callable[[], str], paint: bool, as_json: bool) -> Report:
-    """Print a text with its colours, or return the report for ``--json``."""
+    """Print a text, in colour if ``paint`` is true, or return the report for ``--json``."""
     if as_json:
         return report, ""
     say(text(), painted=paint)
@@ -194,7 +194,7 @@ def _format_value(value: float | bool | str) -> str:
 @FILE
 @_SLOT
 def hash_(file: str, slot: str | None) -> Report:
-    """Show the hash of FILE and of each policy in it.
+    """Show the hash of FILE and of each policy in the file.
 
     The version hash covers slots, settings, parameters, helpers and the version of the dialect. The source hash ignores
     layout and bound names; the meaning hash identifies what is computed.
@@ -262,7 +262,7 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
     respelled = [name for name in slots if not _is_within(name, places)]
 
     def text() -> str:
-        """Return the differences as text."""
+        """Return the differences between the files as text."""
         notes = [f"{name}: the same forms, written differently" for name in respelled]
         return (
             "\n".join([differences.text(color=_use_colors(color)), *notes])
@@ -280,7 +280,7 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
 @command(policy)
 @FILE
 @_SLOT
-@click.option("--field", help="Field of a record to explain. Default: all.")
+@click.option("--field", help="Field to explain, if the policy returns a record. Default: all.")
 @click.option(
     "--values", multiple=True, help="Values as a JSON object, or name=value; may be repeated."
 )
@@ -289,9 +289,17 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
     type=LocalPath(),
     help="Table of candidates, one row each, as .parquet, .csv or .jsonl.",
 )
-@click.option("--row", type=int, default=0, show_default=True, help="Row of the frame, from 0.")
+@click.option(
+    "--row",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Row of the frame to explain, counted from 0.",
+)
 @click.option("--by", help="Column that distinguishes the slates (candidate lists) of the frame.")
-@click.option("--order", default="memory_id", show_default=True, help="Column of memory ids.")
+@click.option(
+    "--order", default="memory_id", show_default=True, help="Column with the memory's id."
+)
 def explain(
     file: str,
     slot: str | None,
@@ -302,7 +310,7 @@ def explain(
     by: str | None,
     order: str,
 ) -> Report:
-    """Explain the value of a policy in FILE for one item.
+    """Explain the value that a policy in FILE gives to one item.
 
     It shows the terms of the sum and the whole computation. Values come from --values or from a row of --frame;
     aggregates need --frame. --values take precedence.
@@ -336,12 +344,14 @@ def explain(
 @command(policy)
 @LAB
 @click.argument("policies", nargs=-1)
-@click.option("--questions", type=LocalPath(), help="File of questions. Default: those of the lab.")
+@click.option(
+    "--questions", type=LocalPath(), help="File of questions. Default: the lab's own questions."
+)
 @click.option("--metric", "metrics", multiple=True, help="Metric such as ndcg@10; may be repeated.")
 def score(
     lab: Path, policies: tuple[str, ...], questions: Path | None, metrics: tuple[str, ...]
 ) -> Report:
-    """Score POLICIES on the labelled questions of LAB, next to its active pack.
+    """Score POLICIES on the labelled questions of LAB, compared with the active pack.
 
     A policy is a .hy file, a pack's name or a feature's name. LAB is only read.
 
@@ -354,7 +364,7 @@ def score(
 
 
 def _is_within(name: str, places: list[str]) -> bool:
-    """Return whether any place begins with a slot's name."""
+    """Return whether any location is inside the named slot."""
     return any(path.startswith(name) for path in places)
 
 
@@ -383,7 +393,7 @@ def _read_item(
     by: str | None,
     order: str,
 ) -> tuple[dict[str, object], dict[str, float | None] | None]:
-    """Return one item's input values for a policy, and aggregates of its group."""
+    """Return an item's input values for a policy, and aggregates of the item's group."""
     # a value of the caller has precedence over one of the row; derived inputs are computed over the
     # whole slate
     inputs = policy.signature.inputs
@@ -439,7 +449,7 @@ class PolicyFile:
     pack: Pack | None
 
     def get_policy(self, slot: str | None) -> Policy:
-        """Return a slot's policy; the slot is optional if there is only one."""
+        """Return a slot's policy; without a slot, return the only policy of the file."""
         if slot is None:
             if len(self.policies) == 1:
                 return next(iter(self.policies.values()))
@@ -476,7 +486,7 @@ def open_policies(spec: str, slot: str | None = None) -> PolicyFile:
 
 
 def collect_errors(spec: str, first: PolicyError) -> list[PolicyError]:
-    """Return all errors in a pack's policies, or ``first`` if it cannot be split."""
+    """Return all errors in a pack's policies, or only ``first`` if splitting the pack fails."""
     path = Path(spec).expanduser()
     if not path.is_file():
         return [first]
@@ -503,7 +513,7 @@ def collect_errors(spec: str, first: PolicyError) -> list[PolicyError]:
 
 
 def parse_values(words: tuple[str, ...]) -> dict[str, object]:
-    """Parse JSON objects and ``name=value`` pairs; later values override."""
+    """Parse JSON objects and ``name=value`` pairs; later values override earlier ones."""
     values: dict[str, object] = {}
     for word in words:
         if word.lstrip().startswith("{"):

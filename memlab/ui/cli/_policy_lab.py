@@ -45,7 +45,7 @@ def use(lab: memlab.Lab, pack: str, reason: str) -> Report:
 
 
 def _report_active(version: Version | Pack) -> Report:
-    """Build the report that names the version or pack that is active now."""
+    """Build the report that states the version or pack now active."""
     if isinstance(version, Pack):
         report: dict[str, Any] = {"pack": version.name, "hash": version.hash}
         return report, f"pack {version.name} [{version.hash[:12]}] is active"
@@ -73,7 +73,7 @@ def history(lab: memlab.Lab, slot: str | None) -> Report:
 
 
 def _format_history(row: dict[str, Any]) -> str:
-    """Format a row of the history as one line."""
+    """Format a version of the history as one line."""
     marks = ", ".join(name for name in ("live", "pinned") if row[name])
     slot = f"{row['slot']:<14} " if "slot" in row else ""
     line = f"{slot}{row['version']:>3} [{row['hash'][:12]}] {row['at']:%Y-%m-%d %H:%M} {row['action']} {row['pack']}"
@@ -169,7 +169,7 @@ def attribution(lab: memlab.Lab, slot: str) -> Report:
 def watch(
     lab: memlab.Lab, file: Path, slot: str | None, seconds: float | None, as_json: bool
 ) -> Report:
-    """Install the policies in FILE each time it is saved.
+    """Install the policies in FILE each time that FILE is saved.
 
     An invalid file is reported and changes nothing.
 

@@ -52,7 +52,10 @@ def demo(output: Path, full: bool, as_json: bool) -> Report:
 @command(main, name="try")
 @click.argument("file", required=False, type=LocalPath())
 @click.option(
-    "--lab", "path", type=LocalPath(), help="Directory of the lab for FILE. Default: in memory."
+    "--lab",
+    "path",
+    type=LocalPath(),
+    help="Directory that stores the lab with your data. Default: in memory.",
 )
 @click.option(
     "--port",
@@ -64,7 +67,7 @@ def demo(output: Path, full: bool, as_json: bool) -> Report:
 def try_(
     file: Path | None, path: Path | None, port: int, open_browser: bool, as_json: bool
 ) -> Report:
-    """Show a sample lab in a browser, or FILE, until Ctrl-C: the first ten minutes.
+    """Show a sample lab, or the data in FILE, in a browser until Ctrl-C.
 
     The page has an overview with the questions that the lab misses, and the policy studio. A form
     reads your own data: a chat export, a folder, notes or a table. FILE is read at once. Your data
@@ -97,7 +100,7 @@ def try_(
 )
 @click.option("--no-open", is_flag=True, help="Copy without opening JupyterLab.")
 def notebook(name: str | None, to: Path, no_open: bool, as_json: bool) -> None:
-    """Open copies of the tutorials in JupyterLab: all, or the one called NAME.
+    """Open copies of the tutorials in JupyterLab: all tutorials, or the tutorial NAME.
 
     NAME is the name of a notebook, such as 01-your-own-design, or its number, such as 01. A
     notebook that exists in the folder is opened and never overwritten.
@@ -145,7 +148,7 @@ def repl(lab: Path | None, read_only: bool) -> Report:
         raise click.UsageError("--read-only needs LAB: a new lab in memory would stay empty.")
 
     def show(value: object) -> str:
-        """Return a Hy form as Hy prints it, and any other value as Python does."""
+        """Return the text of a Hy form in Hy syntax, and of any other value in Python syntax."""
         return hy.repr(value) if isinstance(value, hy.models.Object) else repr(value)
 
     with memlab.open() if lab is None else open_existing(lab, read_only=read_only) as opened:

@@ -236,7 +236,7 @@ def restore(lab: Path, backup: Path | None) -> Report:
     },
 )
 def backup(lab: memlab.Lab, **options: Any) -> Report:
-    """Copy LAB; the copy opens as a lab.
+    """Copy LAB to a backup, which opens as a lab.
 
     Example: memlab upkeep backup my.memlab --keep 5
     """
@@ -263,7 +263,7 @@ def backup(lab: memlab.Lab, **options: Any) -> Report:
     type=click.Choice(["jsonl", "parquet", "markdown", "sexp"]),
     help="Format. Default: by the suffix of PATH.",
 )
-@click.option("--no-policies", is_flag=True, help="Omit the pack and its history.")
+@click.option("--no-policies", is_flag=True, help="Leave the pack and its history out.")
 def export(
     lab: memlab.Lab,
     path: Path,
@@ -292,7 +292,7 @@ def export(
 @command(upkeep, keep)
 @click.argument("folder", type=LocalPath())
 @click.option(
-    "--every", type=click.FloatRange(min=0, min_open=True), help="Update every so many seconds."
+    "--every", type=click.FloatRange(min=0, min_open=True), help="Seconds between two updates."
 )
 def mirror(lab: memlab.Lab, folder: Path, every: float | None, as_json: bool) -> None:
     """Write each memory of LAB as a Markdown file in FOLDER.
@@ -433,7 +433,7 @@ def tag(
 )
 @click.argument("memory", type=int)
 def trace(lab: memlab.Lab, memory: int, depth: int) -> Report:
-    """Show the strongest paths from MEMORY of LAB to others.
+    """Show the strongest paths from MEMORY to other memories of LAB.
 
     Example: memlab graph trace my.memlab 3 --depth 2
     """

@@ -97,7 +97,7 @@ class DemoResult:
 
     @property
     def after(self) -> tuple[str, ...]:
-        """Refs of the recalled turns under the second policy, best first."""
+        """Refs of the turns recalled under the second policy, best first."""
         return tuple(hit.ref or "" for hit in self.hits_after)
 
     @property
@@ -161,7 +161,7 @@ def run_demo(
     progress: bool = False,
     world: World | None = None,
 ) -> DemoResult:
-    """Run the demo, and write its page: a single HTML file that loads nothing else.
+    """Run the demo, and write its result as one self-contained HTML file.
 
     Parameters
     ----------
@@ -335,18 +335,18 @@ def _say_quarter(quarter: Quarter, say: Say) -> None:
 
 
 def _say_table(say: Say, columns: list[str], rows: list[list[str]]) -> None:
-    """Print a table, each line indented by four spaces."""
+    """Print a table with each line indented by four spaces."""
     for line in text_table(columns, rows, left=(0, len(columns) - 1)):
         say(f"    {line}")
 
 
 def _find_hit(hits: Hits, ref: str) -> Hit:
-    """Return the hit of a turn, or the last hit if it is not in the results."""
+    """Return the hit of a turn, or the last hit if the turn is not in the results."""
     return next((hit for hit in hits if hit.ref == ref), hits[-1])
 
 
 def _create_file(target: Path) -> Path:
-    """Create a file, and return its path, or raise InputError if that fails."""
+    """Create a file and return its path; raise InputError on failure."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("a", encoding="utf-8"):
@@ -363,7 +363,7 @@ def _create_file(target: Path) -> Path:
 
 
 def draw_timeline(hits: Hits, when: dict[int, datetime], marked: Sequence[Hit]) -> Draw:
-    """Draw every candidate by time and score; results are filled."""
+    """Draw every candidate by time and score; results are filled circles."""
     pool = [
         (when[int(memory)], float(score))
         for memory, score in zip(hits.slate.ids, hits.slate.scores, strict=True)
@@ -414,7 +414,7 @@ def draw_timeline(hits: Hits, when: dict[int, datetime], marked: Sequence[Hit]) 
 
 
 def draw_moves(before: Hits, after: Hits, *, limit: int = 8) -> Draw:
-    """Draw the ranks of the hits under two policies, joined by lines."""
+    """Draw the ranks of the hits under two policies, connected by lines."""
     old, new = (
         {hit.id: hit.rank for hit in before[:limit]},
         {hit.id: hit.rank for hit in after[:limit]},
@@ -560,7 +560,7 @@ def _label_points(axes: Axes, names: Sequence[tuple[str, float, float]], *, near
 
 
 def _split_points(points: Sequence[tuple[datetime, float]]) -> tuple[Any, list[float]]:
-    """Split points into their times and their scores."""
+    """Split points into a list of times and a list of scores."""
     return [at for at, _ in points], [score for _, score in points]
 
 
@@ -601,7 +601,7 @@ def render_demo(story: DemoResult) -> str:
 
 
 def _draw_figures(story: DemoResult, when: dict[int, datetime]) -> dict[str, str]:
-    """Return the figures as SVG by name."""
+    """Return the figures as SVG texts by name."""
     drawings = {
         "timeline": (draw_timeline(story.hits, when, [story.helped, story.stale]), 3.4),
         "moves": (draw_moves(story.hits, story.hits_after), 3.1),
@@ -621,12 +621,12 @@ def _draw_figures(story: DemoResult, when: dict[int, datetime]) -> dict[str, str
 
 
 def _list_ids(hits: Hits) -> list[int]:
-    """Return the ids of the hits without exploration items."""
+    """Return the ids of the hits, without exploration items."""
     return [hit.id for hit in hits if not hit.probe]
 
 
 def _select_excerpt(story: DemoResult) -> list[tuple[Turn, bool]]:
-    """Return the turns around the helpful and the outdated turn, marking these two."""
+    """Return the turns near the helpful and the outdated turn; mark these two turns."""
     turns = story.labelled.conversation.turns
     marked = {story.helped.ref, story.stale.ref}
     near = {

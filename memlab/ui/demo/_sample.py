@@ -35,7 +35,7 @@ class _SampleClock(ManualClock):
     _began: int | None = None
 
     def start(self) -> None:
-        """Let the clock run."""
+        """Start the clock of the sample lab."""
         self._began = system_clock()
 
     def __call__(self) -> int:
@@ -44,7 +44,7 @@ class _SampleClock(ManualClock):
 
 @checked
 def sample_lab(path: str | Path | None = None) -> Lab:
-    """Build a lab of the bundled conversation, with labelled questions and a log.
+    """Build a lab from the bundled conversation, with labelled questions and a log.
 
     An assistant asks the 36 questions of the conversation, and three without an answer, over ten
     days. Its feedback follows the labels. The lab's clock runs on from the last recall.

@@ -67,7 +67,7 @@ class Trial:
         return self.lab
 
     def load(self, file: Path, name: str) -> None:
-        """Read a file into the user's lab, and propose questions; the sample is dropped."""
+        """Read a file into the user's lab, replacing the sample, and propose questions."""
         own = self.loaded is not None
         lab = self.current if own else open_lab(self.path)
         try:
@@ -85,7 +85,7 @@ class Trial:
 
     @property
     def cell(self) -> str:
-        """The Python that repeats the state of this lab in a notebook."""
+        """Python code that rebuilds the state of this lab in a notebook."""
         lab = self.current
         lines = ["import memlab"]
         if self.loaded is None:
@@ -106,7 +106,7 @@ class Trial:
         return "\n".join(lines) + "\n" + _STUDIO
 
     def make(self, kind: type[Widget]) -> Widget:
-        """Return a widget of the current lab; the studio has the questions with the worst ranks."""
+        """Return a widget of the current lab; a studio gets the questions with the worst ranks."""
         lab = self.current
         if kind is FirstMinutes:
             return FirstMinutes(self)
@@ -129,27 +129,27 @@ class FirstMinutes(Overview):
 
     @classmethod
     def title(cls) -> str:
-        """Return the title of the overview, because this widget uses its script."""
+        """Return the overview's title, because this widget uses the overview's script."""
         return Overview.title()
 
     @property
     def cell(self) -> str:
-        """The Python that repeats the state of this lab in a notebook."""
+        """Python code that rebuilds the state of this lab in a notebook."""
         return self._trial.cell
 
     @checked
     def answer_load(self, path: str) -> dict[str, Any]:
-        """Read a file or folder of this machine."""
+        """Read a file or folder from this machine."""
         file = Path(path).expanduser().absolute()
         self._trial.load(file, str(file))
         return {"read": True}
 
     @checked
     def answer_drop(self, name: str, content: str) -> dict[str, Any]:
-        """Read a file that was dropped on the page."""
+        """Read a file that was dropped onto the page."""
         own = Path(name).name
         if own in ("", ".", "..") or "\0" in own:
-            raise InputError(f"{name!r} is no name of a file. Type its path instead.")
+            raise InputError(f"{name!r} is not a valid file name. Type its path instead.")
         try:
             data = base64.b64decode(content, validate=True)
         except binascii.Error:
@@ -164,20 +164,20 @@ class FirstMinutes(Overview):
 def serve_trial(
     trial: Trial, *, port: int, open_browser: bool, tell: Callable[[str], object]
 ) -> None:
-    """Serve the page of a trial until interrupted; ``tell`` receives the address."""
+    """Serve the page of a trial until interrupted; pass the address to ``tell``."""
     kinds = [
         *(FirstMinutes, PolicyStudio, QuestionList, RecallExplorer, RecallLog),
         *(VersionTimeline, MemoryTable),
     ]
 
     def make_page() -> Page:
-        """Return the page, whose widgets are made again when the lab changes."""
+        """Return the page, whose widgets are rebuilt when the lab changes."""
         page = Page(
             kinds, make=trial.make, port=port, title=_title(trial), note="this machine only"
         )
 
         def switch() -> None:
-            """Forget the widgets of the earlier lab."""
+            """Discard the widgets of the previous lab."""
             page.live.clear()
             page.title = _title(trial)
 
@@ -192,7 +192,7 @@ def _title(trial: Trial) -> str:
 
 
 def _introduce(trial: Trial) -> str:
-    """Return what the page shows, and where the lab is."""
+    """Return a text that explains what the page shows and where the lab is stored."""
     if trial.loaded is None:
         return (
             "A sample: Noor and her assistant Quill over three months, 36 labelled questions, and ten days of recalls. "

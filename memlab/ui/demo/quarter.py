@@ -148,7 +148,7 @@ def live_quarter(
 
 
 def agreement(evaluation: Evaluation, truth: Mapping[str, float]) -> Agreement:
-    """Measure how well the estimates agree with the true values."""
+    """Measure how close the estimates are to the true values."""
     valued = [(row.value, truth[row.policy]) for row in evaluation.rows if row.value is not None]
     pairs = [(a[0].value - b[0].value, a[1] - b[1]) for a, b in combinations(valued, 2)]
     holding = sum(value.low <= true <= value.high for value, true in valued)
@@ -158,7 +158,7 @@ def agreement(evaluation: Evaluation, truth: Mapping[str, float]) -> Agreement:
 
 
 def _digest(slates: Slates) -> str:
-    """Return a SHA-256 of the results and the feedback."""
+    """Return a SHA-256 digest of the results and the feedback."""
     digest = hashlib.sha256()
     for frame, order in (
         (slates.exposures, ["decision", "position"]),

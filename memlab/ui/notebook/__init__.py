@@ -45,7 +45,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Remove magics and completions, and restore the magics that they replaced.
+    """Remove magics and completions, and restore the magics that memlab replaced.
 
     Parameters
     ----------

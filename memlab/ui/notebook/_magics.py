@@ -67,8 +67,9 @@ class HyMagics(Magics):
 
         The value of the last form is shown. The code uses the names of the notebook: ``recall-score`` is
         ``recall_score`` in the next cell. The words of ``memlab.dialect`` are available: ``(defpolicy name [a b]
-        body)`` and ``(lambda (a b) body)`` create policies; ``fn``, ``let``, ``defn`` and ``+`` are those of Hy.
-        After a ``(pack ...)``, ``defn`` and ``defmacro`` are those of the dialect until the end of the cell.
+        body)`` and ``(lambda (a b) body)`` create policies; ``fn``, ``let``, ``defn`` and ``+`` have their meaning in
+        Hy. After a ``(pack ...)``, ``defn`` and ``defmacro`` have their meaning in the dialect until the end of the
+        cell.
         """
         if line.strip():
             raise UsageError(f"%%hy takes no arguments, not {line.strip()!r}. Write code below it.")
@@ -88,7 +89,7 @@ class HyMagics(Magics):
 
 
 def _compile(source: str, module: ModuleType, file: str) -> tuple[CodeType, CodeType]:
-    """Compile the Hy code of a cell, with the macros of the policy dialect.
+    """Compile a cell's Hy code, with the macros of the policy dialect.
 
     Returns two code objects: the statements, and the last expression. What ``pack`` replaced, ``defn`` and ``defmacro``, is
     restored.
@@ -203,7 +204,7 @@ class LabMagics(Magics):
             return ran
 
     def _lab(self, name: str | None) -> Lab:
-        """Return the lab with a name, or the only open lab."""
+        """Return the lab with a name, or the only open lab if no name is given."""
         assert self.shell is not None
         names: Mapping[str, Any] = self.shell.user_ns
         labs = find_labs(names)
@@ -247,7 +248,7 @@ def keep_question_mark(lines: list[str]) -> list[str]:
 
 @contextmanager
 def _usage_errors() -> Iterator[None]:
-    """Turn errors of memlab into one line without a traceback."""
+    """Print errors of memlab as one line without a traceback."""
     try:
         yield
     except MemlabError as error:
@@ -255,7 +256,7 @@ def _usage_errors() -> Iterator[None]:
 
 
 def _read_options(line: str, magic: str, allowed: tuple[str, ...]) -> tuple[dict[str, str], str]:
-    """Split the line of a magic into its options and the remaining text."""
+    """Split a magic's line into options and the remaining text."""
     options, rest = dict[str, str](), line.strip()
     while (match := _OPTION.match(rest)) is not None:
         name, value = match.groups()
@@ -339,7 +340,7 @@ def _find_completions(cell: str, line: str, labs: Callable[[], Iterable[str]]) -
 
 
 def _build_matches(fragment: str, names: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Return the names that begin with a fragment as completions."""
+    """Return the names that begin with a fragment, as completions."""
     matches = [
         SimpleCompletion(name, type=kind) for name, kind in names if name.startswith(fragment)
     ]
@@ -377,13 +378,13 @@ class Installed(Displayed):
     _note: str = field(default="", repr=False)
 
     def _lines(self) -> Iterator[str]:
-        """Yield, for each query, how many result pairs are reordered and how many new."""
+        """Yield, for each query, the number of reordered pairs and the number of new results."""
         for row in self._sums:
             new = f"{row['new']} new in the top {TOP}" if row["new"] else f"the same top {TOP}"
             yield f"{row['question']}: {row['pairs']} of {row['of']} pairs reordered, {new}"
 
     def _heading(self) -> str:
-        """Return the heading above the summary of each query."""
+        """Return the heading above the summaries of the queries."""
         if self._sums:
             return f"{self.version} is active. Changes for the {len(self._sums)} latest queries:"
         if self.version.slot not in DECIDES_RANKS:
@@ -397,7 +398,7 @@ class Installed(Displayed):
         return printable("\n".join([*quality, self._heading(), *lines]))
 
     def _display(self) -> object:
-        """Return tables of each query's ranks before and after a policy's installation."""
+        """Return the ranks of each query before and after the installation, as tables."""
         parts: list[object] = []
         for row, line in zip(self._sums, self._lines(), strict=True):
             own = self.moves.filter(
@@ -452,7 +453,7 @@ def install_and_compare(
 
 
 def _explain_changes(lab: Lab, scores: Scores, before: Pack) -> Iterator[tuple[str, list[str]]]:
-    """Yield a line and an explanation for each of the first lost and gained questions."""
+    """Yield the first lost and gained questions, each as a line with an explanation."""
     after = lab.policies.pack
     for kind, rows in (("Lost", scores.lost(NEW)), ("Gained", scores.gained(NEW))):
         for id, query, _, old, new in rows.head(_EXPLAINED).rows():

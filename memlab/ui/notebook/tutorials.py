@@ -38,7 +38,7 @@ def tutorial_names() -> tuple[str, ...]:
 
 
 def copy_tutorials(folder: Path, name: str | None = None) -> Copies:
-    """Copy all tutorials, or the one with a name or number, into a folder.
+    """Copy all tutorials, or one tutorial by name or number, into a folder.
 
     Existing files are not overwritten. Raises UnknownName for an unknown tutorial, InputError if the folder is not
     writable.

@@ -3,7 +3,7 @@
     memlab.widgets.RecallExplorer(lab)               # the last expression of a cell
 
 Each widget is self-contained, based on anywidget, and works offline in JupyterLab, Notebook 7, VS Code
-and marimo. The next cell can read what a widget shows (``explorer.hits``) and set what it shows next.
+and marimo. The next cell can read the contents of a widget (``explorer.hits``) and change them.
 Widgets are loaded at first use, so that importing memlab loads no widget library.
 """
 

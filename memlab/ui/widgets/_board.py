@@ -123,7 +123,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
 
     @property
     def where(self) -> str:
-        """The name of the lab, or "a log" without a lab."""
+        """The name of the lab, or "a log" if there is no lab."""
         return "a log" if self.lab is None else super().where
 
     def evaluate(self) -> Evaluation:
@@ -157,7 +157,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         self.finish()
 
     def page(self) -> str:
-        """Return the leaderboard as a table."""
+        """Return the leaderboard as an HTML table."""
         return super().page() if self.evaluation is None else self.evaluation._repr_html_()
 
     # -- what a browser asks ------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
     # -- finding out --------------------------------------------------------------------------------------------
 
     def _spec(self, name: str) -> Any:
-        """Return the policy with a name, or the name of a pack or column itself."""
+        """Return the policy with a name; return the name itself for a pack or column."""
         policy = self._named.get(name)
         return name if policy is None else policy
 
@@ -312,7 +312,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         self._challenge = plain({**report, "key": self._key()})
 
     def _key(self) -> list[Any]:
-        """Return the settings that a result was computed with, to mark outdated results."""
+        """Return the settings that identify a result, so that outdated results can be marked."""
         return [list(self.policies), self.missing, self.horizon, self.cluster]
 
 
@@ -323,7 +323,7 @@ _TOP = 5
 
 
 def evaluation_rows(policies: list[dict[str, Any]], evaluation: Evaluation) -> list[dict[str, Any]]:
-    """Return the evaluated policies as rows, each with all of its gates."""
+    """Return a row for each evaluated policy, with all gates of the policy."""
     rows = []
     # Refused policies come last and have no gates.
     for row, result in zip(policies, evaluation.rows, strict=False):
@@ -344,7 +344,7 @@ def evaluation_rows(policies: list[dict[str, Any]], evaluation: Evaluation) -> l
 
 
 def name_of(policy: PolicyLike) -> str:
-    """Return the name of a pack or file, the text of another policy, or the name of a column unchanged."""
+    """Return the name of a pack, file or column, or the text of another policy."""
     if isinstance(policy, pl.Expr):
         return clip(str(policy))
     if isinstance(policy, str) and "(" not in policy and not policy.endswith(".hy"):
@@ -354,7 +354,7 @@ def name_of(policy: PolicyLike) -> str:
 
 
 def top_of(disagreement: Disagreement, side: int) -> list[dict[str, Any]]:
-    """Return the top five memories of one policy, with their ranks under the other."""
+    """Return one policy's top five memories, with their ranks under the other policy."""
     own = sorted(
         (
             (rank, item)
@@ -384,7 +384,7 @@ def by_day(track: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value for JSON, with null for infinite numbers and texts for other types."""
+    """Convert a value to JSON: null for infinite numbers, and texts for other types."""
     if isinstance(value, dict):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -103,12 +103,12 @@ class RecallExplorer(ShowsQuality, bundle="explorer"):
 
     @property
     def selection(self) -> pl.Expr:
-        """The pinned results, or else all results, as an expression over ``lab.memories``."""
+        """The pinned results, or all results, as an expression over ``lab.memories``."""
         ids = self.pinned or (list(self.hits.ids) if self.hits is not None else [])
         return pl.col("id").is_in(ids)
 
     def refresh(self) -> None:
-        """Repeat the query; repeat a logged recall only if a result was purged."""
+        """Repeat the query; repeat a logged recall only after a purge of a result."""
         logged = self.hits is not None and self.hits.decision is not None
         if not logged or any(self.lab[id].status == "purged" for id in self._current_hits().ids):
             self._recall()
@@ -123,7 +123,7 @@ class RecallExplorer(ShowsQuality, bundle="explorer"):
             self.question = queries[0] if len(queries) else ""
 
     def page(self) -> str:
-        """Return the results as a table."""
+        """Return the results as an HTML table."""
         return super().page() if self.hits is None else self.hits._repr_html_()
 
     # -- what a browser asks ------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class RecallExplorer(ShowsQuality, bundle="explorer"):
 
     @checked
     def answer_explain(self, memory: int) -> dict[str, Any]:
-        """Return the terms, the features and the computation of one result."""
+        """Return one result's score terms, features and computation."""
         return explained(self._current_hits().explain(memory))
 
     @checked
@@ -168,7 +168,7 @@ class RecallExplorer(ShowsQuality, bundle="explorer"):
 
     @checked
     def answer_judge(self) -> None:
-        """Score the chosen and the active pack on the labelled questions."""
+        """Score the selected pack and the active pack on the labelled questions."""
         lab = self._lab_then()
         self._judge = Quality(lab)
         live, chosen = lab.policies.pack, self._packs.get(self.pack, self.pack)
@@ -178,7 +178,7 @@ class RecallExplorer(ShowsQuality, bundle="explorer"):
     # -- asking -------------------------------------------------------------------------------------------------
 
     def _follow(self) -> None:
-        """Run the query if its settings have changed."""
+        """Run the query if its text or settings have changed."""
         request = (self.question, self.limit, self.pack, self.at)
         if request != self._asked:
             self._asked = request
@@ -221,7 +221,7 @@ class RecallExplorer(ShowsQuality, bundle="explorer"):
             self.fault = ""
 
     def _lab_then(self) -> Lab:
-        """Return the lab as of ``at``, which is replayed once, or the current lab."""
+        """Return the lab as of ``at``, or the current lab; replay an earlier state only once."""
         if self._past is not None and self._past[0] != self.at:
             self._past[1].close()
             self._past = None
@@ -232,7 +232,7 @@ class RecallExplorer(ShowsQuality, bundle="explorer"):
         return self._past[1]
 
     def _matched_words(self, hits: Hits) -> list[str]:
-        """Return the words of the results that have a stem of the query, for highlighting."""
+        """Return the words in the results that share a stem with the query, for highlighting."""
         with self.lab.io.store.reading() as state:
             stems = {*state.words.stems(self.question)}
             words = {word for hit in hits for word in words_of(hit.text[:MOST_TEXT])}
@@ -245,7 +245,7 @@ class RecallExplorer(ShowsQuality, bundle="explorer"):
 
 
 def explained(explanation: ScoreExplanation) -> dict[str, Any]:
-    """Return the terms, features and computation of a score for the browser."""
+    """Return the terms, features and computation of a score in the browser's format."""
     features = [[name, _format_value(value)] for name, value in explanation.features.items()]
     about = {
         "score": explanation.score,
@@ -288,7 +288,7 @@ def _terms(why: list[ScoreExplanation]) -> pl.DataFrame:
 
 
 def _is_sum(explanation: ScoreExplanation) -> bool:
-    """Return whether the terms are finite and sum to the score."""
+    """Return whether all terms are finite and add up to the score."""
     total = (
         math.fsum(value for _, value in explanation.terms)
         if all(math.isfinite(v) for _, v in explanation.terms)

@@ -86,23 +86,23 @@ class MemoryMap(Widget, bundle="map"):
 
     @property
     def selection(self) -> pl.Expr:
-        """The memories in the lasso, or else all, as an expression over ``lab.memories``."""
+        """The lassoed memories, or all, as an expression over ``lab.memories``."""
         return pl.col("id").is_in(self.ids) if self.ids else pl.lit(True)
 
     def refresh(self) -> None:
-        """Read the memories again, and compute their positions and colours."""
+        """Read the memories again, and recompute their positions and colours."""
         self._show()
 
     # -- what a browser asks ------------------------------------------------------------------------------------
 
     @checked
     def answer_refresh(self) -> None:
-        """Read the memories again, and compute their positions and colours."""
+        """Read the memories again, and recompute their positions and colours."""
         self._show()
 
     @checked
     def answer_look(self, memories: int | list[int]) -> dict[str, Any]:
-        """Return the texts and fields of at most 50 memories."""
+        """Return the texts and fields of memories, at most 50."""
         ids = [memories] if not isinstance(memories, list) else memories[:50]
         records = [self.lab[record] for record in ids]
         rows = [
@@ -123,7 +123,7 @@ class MemoryMap(Widget, bundle="map"):
     def answer_graph(
         self, seeds: int | list[int], *, depth: Annotated[int, Within(1, 4)] = 2, most: Count = 150
     ) -> dict[str, Any]:
-        """Return the nodes and edges around memories."""
+        """Return the nodes and edges of the graph around memories."""
         starts = seeds if isinstance(seeds, list) else [seeds]
         nodes, edges, cut = around(self.lab, starts, depth=depth, limit=min(most, _MOST_NODES))
         return {"nodes": nodes, "edges": edges, "cut": cut}
@@ -137,9 +137,9 @@ class MemoryMap(Widget, bundle="map"):
         decay: Share = 0.7,
         most: Count = 150,
     ) -> dict[str, Any]:
-        """Return how activation spreads through the graph from a query's results.
+        """Return how activation spreads through the graph from the results of a query.
 
-        The recall is not logged. Steps are those of ``lab.graph.activate``, with an energy of 1 for
+        The recall is not logged. Steps are computed by ``lab.graph.activate``, with an energy of 1 for
         each result.
         """
         if not question.strip():
@@ -236,7 +236,7 @@ class Points:
 
 
 def read_points(lab: Lab, last: Points | None) -> Points:
-    """Compute the positions of a lab's memories, or return ``last`` if nothing was written since.
+    """Compute the positions of a lab's memories; reuse ``last`` if the lab did not change.
 
     Positions of the same memories are kept. Labels are computed again: a purge adds no memory, and
     its words must leave them.
@@ -269,7 +269,7 @@ def read_points(lab: Lab, last: Points | None) -> Points:
 def label_regions(
     places: Floats, texts: list[str | None], stop_words: Collection[str]
 ) -> list[list[Any]]:
-    """Return up to three words that set each region apart, with the median position of its texts.
+    """Return up to three characteristic words for each region, with the region's position.
 
     Regions are clusters of positions. A word is rated by its information about the region: the
     share of the region's texts with the word, times the logarithm of its ratio to the share in all.
@@ -323,7 +323,7 @@ def label_regions(
 
 
 def principal_axes(vectors: NDArray[np.int8]) -> tuple[Floats, float | None]:
-    """Return the first two principal components of unit vectors, and their share of the variance."""
+    """Return the first two principal components of unit vectors, and their variance share."""
     if len(vectors) < 3:
         return np.column_stack([np.arange(len(vectors)), np.zeros(len(vectors))]).astype(
             np.float32
@@ -356,7 +356,7 @@ def _units(vectors: NDArray[np.int8]) -> Any:
 
 
 def _spanned(places: Floats) -> Floats:
-    """Scale each axis to -1..1: 90% of the points take three quarters of it.
+    """Scale each axis to -1..1, with three quarters of the length for 90% of the points.
 
     Distances of the others are logarithmic, so that outliers keep their order and form no line.
     """
@@ -373,7 +373,7 @@ def _spanned(places: Floats) -> Floats:
 
 
 def shades(lab: Lab, points: Points, colour: str) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Return the legend entry and the value of each point, and the legend.
+    """Return each point's legend entry and value, and the legend.
 
     ``place`` is the number of a word of the legend, 255 for none; ``value`` is 0 to 1, NaN for none.
     """
@@ -458,12 +458,12 @@ Ints = NDArray[np.int64]
 def around(
     lab: Lab, seeds: list[int], *, depth: int, limit: int
 ) -> tuple[pl.DataFrame, pl.DataFrame, bool]:
-    """Return the nodes and edges around memories, and whether nodes were left out.
+    """Return the nodes and edges around memories, and whether any nodes were omitted.
 
     Nodes have ``kind, id, name, hops``; edges have ``source, target`` (row numbers of nodes),
-    ``relation, weight``. At most ``limit`` nodes are returned, fewest hops first, then those of the
-    heaviest edges. A single memory also has edges to its most similar memories, with the relation
-    "near", which is no edge of the lab.
+    ``relation, weight``. At most ``limit`` nodes are returned, fewest hops first, then nodes with
+    the heaviest edges. A single memory also has edges to its most similar memories, with the
+    relation "near", which is no edge of the lab.
     """
     # A breadth-first search: each hop adds the ends of all edges at the nodes that were reached before.
     texts = {seed: lab[seed].text for seed in seeds}
@@ -527,7 +527,7 @@ def around(
 def waves(
     lab: Lab, seeds: list[int], nodes: pl.DataFrame, *, steps: int, decay: float
 ) -> tuple[pl.DataFrame, int]:
-    """Compute the nodes' activation at each step, and count active nodes not drawn."""
+    """Compute the activation of nodes at each step, and count the active nodes not drawn."""
     numbered = nodes.select(pl.col("kind"), pl.col("id").cast(pl.Int64)).with_row_index("node")
     parts: list[pl.DataFrame] = []
     beyond = 0
@@ -548,7 +548,7 @@ def waves(
 
 
 def _code(kind: str, number: str) -> pl.Expr:
-    """Return a node as one number: the index of its kind, then its number within the kind."""
+    """Encode a node as one number: the index of its kind, then its number within the kind."""
     which = pl.col(kind).replace_strict(
         {name: index for index, name in enumerate(_KINDS)}, return_dtype=pl.Int64
     )

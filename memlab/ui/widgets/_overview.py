@@ -35,7 +35,7 @@ _DEPTH = 10
 
 
 class Overview(RecallLog, WorkingWidget, bundle="overview"):
-    """Recalls day by day, what they showed, whether it helped, and what is missing.
+    """Recalls day by day: their results, the feedback on them, and missing memories.
 
     Gaps are queries that nothing answered. Stale answers are shown memories that were superseded.
     Misses are labelled questions without a wanted memory in the top results. A click on a recall
@@ -73,9 +73,9 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
 
     @property
     def days(self) -> pl.DataFrame:
-        """The counts of recalls by outcome for each of the last 14 days.
+        """The counts of recalls by outcome, for each of the last 14 days.
 
-        The last day is that of the latest recall. The columns are ``day``, ``recalls``, ``stale``,
+        The last day is the day of the latest recall. The columns are ``day``, ``recalls``, ``stale``,
         ``tokens``, and the outcomes.
         """
         counts = [(pl.col("outcome") == name).sum().cast(pl.Int32).alias(name) for name in OUTCOMES]
@@ -103,7 +103,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
 
     @property
     def cell(self) -> str:
-        """The Python that opens this lab in a notebook."""
+        """Python code that opens this lab in a notebook."""
         path = self.lab.io.path
         where = "" if path is None else repr(str(path))
         return f"import memlab\n\nlab = memlab.open({where})\nmemlab.widgets.Overview(lab)\n"
@@ -112,7 +112,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
 
     @checked
     def answer_begin(self) -> None:
-        """Score the questions and trace lost memories, unless that was done for this state."""
+        """Score the questions and trace lost memories if the lab has changed since."""
         pack, labels = self.lab.policies.pack.hash, self.lab.questions.frame
         key = pack, len(self.lab), len(self.recalls), tuple(labels.filter("accepted")["id"])
         self.work("score the questions", key, self._measure, self._measured)
@@ -131,7 +131,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
 
     @checked
     def answer_cell(self) -> dict[str, Any]:
-        """Return the Python that repeats this in a notebook."""
+        """Return Python code that repeats this view in a notebook."""
         return {"cell": self.cell}
 
     # -- counting -----------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
         self._answered = quality
 
     def _lost(self) -> list[list[Any]]:
-        """Return the number of wanted memories lost at each stage of the latest recalls."""
+        """Count the wanted memories lost at each stage of the latest recalls."""
         recent = self.recalls.tail(_RECENT)
         if recent.is_empty():
             return []
@@ -218,7 +218,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
         return [list(row) for row in rows.rows()]
 
     def _explain(self, row: dict[str, Any]) -> tuple[str, str]:
-        """Return why a question misses, and the text of the first result if that is above."""
+        """Return why a question misses, and the text of the result ranked first instead."""
         lab, pack = self.lab, self.lab.policies.pack
         hits = recall_question(lab, pack, row, pack.count("pool"), lab.io.store.clock())
         # The pool, because fewer results are shown if the pack finds an answer unlikely.
@@ -240,7 +240,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
 
 
 def _gaps(recalls: pl.DataFrame) -> pl.DataFrame:
-    """Return the queries that nothing answered, with their counts, the latest first."""
+    """Return unanswered queries with their counts, the latest first."""
     unlikely = (pl.col("outcome") == "unrated") & (pl.col("known") < _UNLIKELY)
     return (
         recalls.filter((pl.col("outcome") == "nothing") | unlikely, pl.col("query").is_not_null())
@@ -256,7 +256,7 @@ def _gaps(recalls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stale(recalls: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Return shown memories that were superseded, with their successors, the latest first."""
+    """Return the superseded memories that recalls showed, and their successors, latest first."""
     own = memories.select(
         memory="id",
         text=pl.col("text").str.slice(0, 300),

@@ -119,15 +119,15 @@ class LifePlayer(WorkingWidget, bundle="player"):
 
     @property
     def selection(self) -> pl.Expr:
-        """The memories with curves, as an expression over ``lab.memories``."""
+        """The memories whose curves are drawn, as an expression over ``lab.memories``."""
         return pl.col("id").is_in(self.chosen)
 
     def refresh(self) -> None:
-        """Read new events, dropping cached states after a purge."""
+        """Read new events, and drop cached states after a purge."""
         self._look()
 
     def fill(self) -> None:
-        """Compute all key frames and curves, so that a saved copy can be scrubbed."""
+        """Compute all key frames and curves, so that a saved copy can be played."""
         self.answer_frames(self.packs)
         self.answer_curves(self.event, self.chosen, self.until, self.params)
         self.finish()
@@ -136,7 +136,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
 
     @checked
     def answer_frames(self, packs: list[str]) -> None:
-        """Compute the key frames under two packs."""
+        """Compute the key frames of the timeline under two packs."""
         if len(packs) != 2:
             raise InputError("LifePlayer shows exactly two packs.")
         specs = [self._spec(name) for name in packs]
@@ -160,7 +160,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
 
     @checked
     def answer_frame(self, event: int) -> None:
-        """Compute the state after exactly this event."""
+        """Compute the state of the memories after an event."""
         self.event = event
         ids, specs = self._ids, [self._spec(name) for name in self.packs]
 
@@ -174,7 +174,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
 
     @checked
     def answer_event(self, event: int) -> dict[str, Any]:
-        """Return an event, its memories and the policies that decided it."""
+        """Return an event, its memories and the policies that decided the outcome."""
         if not 1 <= event <= self._log.height:
             raise UnknownName("event", event, [f"1 to {self._log.height}"])
         entry = next(iter(self.lab.io.store.journal.events(after=event - 1, upto=event)))
@@ -211,7 +211,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
     def answer_curves(
         self, event: int, chosen: list[int], until: str, params: dict[str, float]
     ) -> None:
-        """Compute retention curves from an event on, and the memories that would be forgotten."""
+        """Compute retention curves and future losses from an event on."""
         with self.hold_trait_notifications():
             self.chosen, self.until, self.params = chosen[:_CURVES], until or self._soon(), params
         event, ids, until = event or self._about["head"], self._ids, self.until
@@ -272,7 +272,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
         return None if name == _LIVE else load_pack(self._named.get(name, name))
 
     def _soon(self) -> str:
-        """Return the date three months after the last event."""
+        """Return the date 90 days after the last event."""
         if not self._log.height:
             return ""
         last: datetime = self._log["at"][-1]
@@ -364,13 +364,13 @@ def forecasts_from(
     spec: Pack | None,
     ids: Sequence[int],
 ) -> tuple[Forecast, list[Forecast]]:
-    """Forecast retention under a pack, for chosen memories and for all."""
+    """Forecast retention under a pack, for selected memories and for all memories."""
     with lab.at(event=event, progress=False) as past:
         pack = spec or past.policies.pack
         packs = [pack, tuned_pack(pack, params)] if params else [pack]
         there = [id for id in ids if id <= past.io.store.state.rows]
         if not there:
-            raise InputError("There were no memories yet. Choose a later event.")
+            raise InputError("The lab had no memories at this event. Choose a later event.")
         drawn = [id for id in chosen if id in there] or there[
             :: max(1, len(there) // _MOST_CURVES)
         ][:_MOST_CURVES]
@@ -381,7 +381,7 @@ def forecasts_from(
 
 
 def count_forgotten(forecast: Forecast) -> dict[str, Any]:
-    """Return how many memories a forecast removes from recall, and the first of them."""
+    """Return the number of memories that a forecast removes from recall, and the first few."""
     moved = forecast.transitions.filter(pl.col("what") == "status", ~pl.col("to").is_in(RECALLABLE))
     moved = moved.unique("memory_id", keep="first").sort("at", "memory_id")
     texts = dict(forecast.texts)
@@ -418,7 +418,7 @@ def fading_params(pack: Pack) -> list[dict[str, Any]]:
 
 
 def tuned_pack(pack: Pack, params: dict[str, float]) -> Pack:
-    """Return the pack with other values for parameters of retention."""
+    """Return the pack with changed values of retention parameters."""
     base = params.get("base-half-life")
     tuned = (
         pack if base is None else load_pack(with_setting(pack.sources[0], "base-half-life", base))

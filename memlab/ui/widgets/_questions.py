@@ -52,7 +52,7 @@ class QuestionList(Widget, bundle="questions"):
         self._show()
 
     def page(self) -> str:
-        """Return the accepted questions as a table."""
+        """Return the accepted questions as an HTML table."""
         rows = self._frame().filter("accepted").select("query", "text").rows()
         return table(
             f"{len(rows):,} questions of {self.where}",
@@ -64,7 +64,7 @@ class QuestionList(Widget, bundle="questions"):
 
     @checked
     def answer_propose(self, limit: Count = 20) -> None:
-        """Propose questions whose answer is one stored memory, by rules."""
+        """Propose questions that one stored memory answers, found by rules."""
         proposed = self.lab.questions.propose(limit)
         self._note = (
             f"{count_of(len(proposed), 'question')} proposed. Accept those whose memory is the right answer."
@@ -90,7 +90,7 @@ class QuestionList(Widget, bundle="questions"):
 
     @checked
     def answer_add(self, query: str, wants: list[int]) -> None:
-        """Add the question with the marked memories."""
+        """Add the question, with the marked memories as its answer."""
         self.lab.questions.add(query, wants=wants)
         self._note = f"Question added. {self._counted()}"
         self._show()
@@ -111,14 +111,14 @@ class QuestionList(Widget, bundle="questions"):
     # -- reading ------------------------------------------------------------------------------------------------
 
     def _counted(self) -> str:
-        """Return a sentence on the number of accepted questions."""
+        """Return a sentence that states the number of accepted questions."""
         accepted = len(self.lab.questions)
         return (
             f"{count_of(accepted, 'question')} {'counts' if accepted == 1 else 'count'} in scores."
         )
 
     def _frame(self) -> pl.DataFrame:
-        """Return the questions with the text of their first wanted memory, proposed ones first."""
+        """Return the questions with their first wanted memory's text, proposed questions first."""
         questions = self.lab.questions.frame.with_columns(first=pl.col("wants").list.first())
         texts = (
             self.lab.memories.select("text", "speaker", first="id")

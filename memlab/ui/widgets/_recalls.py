@@ -28,7 +28,7 @@ _MOST_ITEMS = 50
 
 
 class RecallLog(RecallExplorer, bundle="recalls"):
-    """The logged recalls, newest first: what was shown, and whether it helped.
+    """The logged recalls, newest first, with their results and the feedback on them.
 
     A click on a recall shows its memories, and asks the query again in the lab as it was then, in an
     explorer. Nothing here is logged. ``search``, ``outcome`` and ``start`` can be set from Python.
@@ -76,7 +76,7 @@ class RecallLog(RecallExplorer, bundle="recalls"):
 
     @property
     def recalls(self) -> pl.DataFrame:
-        """All recalls, as ``lab.agents.recalls`` lists them, cached until a write."""
+        """All recalls, in the form of ``lab.agents.recalls``, cached until a write."""
         return self._read_log()[0]
 
     @property
@@ -109,7 +109,7 @@ class RecallLog(RecallExplorer, bundle="recalls"):
             self.answer_open(last[0])
 
     def page(self) -> str:
-        """Return the latest recalls as a table."""
+        """Return the latest recalls as an HTML table."""
         rows = self.frame.tail(_PAGE).reverse().select("at", "query", "agent", "outcome").rows()
         heads = ("at", "query", "agent", "outcome")
         return table(
@@ -122,7 +122,7 @@ class RecallLog(RecallExplorer, bundle="recalls"):
 
     @checked
     def answer_list(self, search: str, outcome: str, start: Annotated[int, Within(0)]) -> None:
-        """Show a page of the recalls that match."""
+        """Show a page of the matching recalls."""
         self._listed = search, outcome, start  # The observer need not show this page again.
         with self.hold_trait_notifications():
             self.search, self.outcome, self.start = self._listed
@@ -130,7 +130,7 @@ class RecallLog(RecallExplorer, bundle="recalls"):
 
     @checked
     def answer_open(self, decision: int) -> None:
-        """Ask the query of a recall again, in the lab as it was then."""
+        """Repeat the query of a recall on the lab as of that time."""
         row = self.recalls.filter(pl.col("decision") == decision).to_dicts()
         if not row:
             raise UnknownName(
@@ -145,7 +145,7 @@ class RecallLog(RecallExplorer, bundle="recalls"):
     # -- reading the log ----------------------------------------------------------------------------------------
 
     def _read_log(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Return all recalls and what they showed, cached until something is written."""
+        """Return all recalls and their results, cached until the lab changes."""
         lab = self.lab
         head = lab.io.store.journal.head
         if self._read is None or self._read[0] != head:
@@ -160,7 +160,7 @@ class RecallLog(RecallExplorer, bundle="recalls"):
                 self._show()
 
     def _show(self) -> None:
-        """Send the page of recalls, with what each of them showed."""
+        """Send a page of recalls with their results to the browser."""
         self._listed = self.search, self.outcome, self.start
         matching = self.frame
         part = matching.reverse().slice(self.start, _PAGE)
@@ -177,7 +177,7 @@ class RecallLog(RecallExplorer, bundle="recalls"):
         }
 
     def _items_of(self, part: pl.DataFrame) -> pl.DataFrame:
-        """Return the memories that the recalls of a page showed, with scores and rewards."""
+        """Return the memories shown by a page's recalls, with scores and rewards."""
         own = pl.col("decision").is_in(part["decision"].to_list())
         items = self._read_log()[1].filter(own, pl.col("position") <= _MOST_ITEMS)
         return items.select(
@@ -188,7 +188,7 @@ class RecallLog(RecallExplorer, bundle="recalls"):
 
 
 def _list_rows(recalls: pl.DataFrame) -> pl.DataFrame:
-    """Return what a list shows of recalls: times as milliseconds, and counts of memories."""
+    """Return the columns of a list of recalls: times in milliseconds, and counts of memories."""
     return recalls.select(
         pl.col("decision").cast(pl.Int32),
         pl.col("at").dt.epoch("ms").cast(pl.Float64),

@@ -72,7 +72,7 @@ Flags = NDArray[np.bool_]
 
 
 def condition(column: str, wanted: Any, conflicts: Sequence[int]) -> pl.Expr:
-    """Build a filter over ``lab.memories`` from the condition of one column.
+    """Build an expression that filters ``lab.memories`` by the condition on one column.
 
     Raises UnknownName for a column without filters and InputError for an unusable value.
     """
@@ -149,7 +149,7 @@ class Rows:
         self._orders: dict[tuple[str, bool], pl.Series] = {}
 
     def mask(self, wanted: pl.Expr) -> Flags:
-        """Return a mask of the rows that meet a condition."""
+        """Return a mask of the rows that satisfy a condition."""
         key = wanted.meta.serialize(format="json")
         if key not in self._masks:
             if len(self._masks) > 50:
@@ -166,7 +166,7 @@ class Rows:
     def ordered(
         self, masks: Mapping[str, Flags], sort: Sequence[Any], best: Sequence[int] | None
     ) -> pl.Series:
-        """Return the matching rows: sorted, or the ``best`` first, or the newest first."""
+        """Return the matching rows in the order of ``sort``, of ``best``, or newest first."""
         if sort and (len(sort) != 2 or sort[0] not in COLUMNS or not isinstance(sort[1], bool)):
             raise UnknownName("order", sort, COLUMNS)
         mask = _every(masks.values(), self.frame.height)
@@ -186,14 +186,14 @@ class Rows:
         return order.filter(pl.Series(mask).gather(order))
 
     def page(self, rows: pl.Series) -> pl.DataFrame:
-        """Return the columns that a browser shows, for some rows."""
+        """Return the columns that a browser shows, for selected rows."""
         conflict = pl.col("id").is_in(self.conflicts).alias("conflict")
         return self.frame.select(_PAGED)[rows].with_columns(
             pl.col("text").str.slice(0, _MOST_TEXT), conflict
         )
 
     def bars(self, masks: Mapping[str, Flags]) -> pl.DataFrame:
-        """Count the rows of each chart's bars: all rows, and rows that pass other filters.
+        """Count the rows in each chart's bars: all rows, and rows that pass the other filters.
 
         Times are in milliseconds since 1970. The 40 most frequent words have a bar.
         """
@@ -238,7 +238,7 @@ def _is_word(column: str) -> bool:
 
 
 def _by_word(values: pl.Series) -> _Bins:
-    """Group a column of words into bars, one per word, most frequent first."""
+    """Assign a column of words to bars, one per word, most frequent first."""
     counted = values.value_counts(sort=True).head(_MOST_WORDS)
     words = counted[values.name].to_list()
     codes = values.replace_strict(
@@ -248,7 +248,7 @@ def _by_word(values: pl.Series) -> _Bins:
 
 
 def _by_span(values: pl.Series) -> _Bins:
-    """Group a column of times or counts into the bars of a histogram."""
+    """Assign a column of times or counts to the bars of a histogram."""
     is_time = values.dtype.is_temporal()
     numbers = values.to_physical().cast(pl.Float64).to_numpy() / (1_000 if is_time else 1)
     present = numbers[~np.isnan(numbers)]

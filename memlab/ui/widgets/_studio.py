@@ -128,12 +128,12 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
 
     @property
     def params(self) -> dict[str, float]:
-        """The draft's parameter values, by name."""
+        """The parameter values of the draft, by name."""
         return {name: param.value for name, param in self.policy.params.items()}
 
     @property
     def moves(self) -> pl.DataFrame:
-        """The rank and the score of every candidate before and after; null if unranked."""
+        """The rank and score of every candidate before and after; null without a rank."""
         queries = pl.Series(self.questions, dtype=pl.String)
         texts = self.lab.memories.select(pl.col("id").cast(pl.Int64).alias("memory_id"), "text")
         moves = self._frame.with_columns(question=queries.gather(self._frame["question"]))
@@ -141,7 +141,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
 
     @checked
     def save(self, path: str | Path) -> Path:
-        """Write the text to a file for ``lab.policies.watch``.
+        """Write the text to a file that ``lab.policies.watch`` installs.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
         self._check()
 
     def page(self) -> str:
-        """Return the ranks of the first query as a table."""
+        """Return the ranks of the first query as an HTML table."""
         if not self.questions:
             return super().page()
         top = self.moves.filter(
@@ -189,7 +189,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
 
     @checked
     def answer_check(self, source: str, view: str) -> None:
-        """Compile the text that one page sent, and rank the queries by it."""
+        """Compile the text from a browser page, and rank the queries with the policy."""
         with self.hold_sync():
             self._author = view
             # The observer need not check this text again.
@@ -199,7 +199,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
 
     @checked
     def answer_words(self) -> dict[str, Any]:
-        """Return name, kind, shape and text of each word that the slot may use."""
+        """Return the name, kind, shape and text of each word that the slot allows."""
         signature = get_slot(self.slot).signature
         features = [
             [feature.name, f"{feature.type} feature", feature.name, feature.doc]
@@ -211,7 +211,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
     def answer_explain(self, memory: int) -> dict[str, Any]:
         """Explain the draft's score of one candidate."""
         if not self.chosen < len(self.questions):
-            raise InputError("No query is chosen.")
+            raise InputError("No query is selected. Select one first.")
         pack = self.lab.policies.pack.with_policy(self.slot, self.policy)
         return explained(self._ranks.hits(self.questions[self.chosen], pack).explain(memory))
 
@@ -226,17 +226,19 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
 
     @checked
     def answer_install(self, reason: str, *, sure: bool = False) -> dict[str, Any]:
-        """Make the draft the policy of this slot from the next recall on."""
+        """Install the draft as the policy of this slot, from the next recall on."""
         self._refuse_broken()
         return self._install(self.source, self.policy, reason, sure=sure)
 
     @checked
     def answer_rebase(self, reason: str, *, sure: bool = False) -> dict[str, Any]:
-        """Install the active text again with today's policy of the pack as (inherited)."""
+        """Install the active text again, with the pack's current policy as (inherited)."""
         pack = self.lab.policies.pack
         text = rebased_text(pack.policies[self.slot], pack)
         if text is None:
-            raise InputError("The (inherited) of the active version is that of the pack already.")
+            raise InputError(
+                "In the active version, (inherited) is already the current policy of the pack."
+            )
         follows = self.policy == pack.policies[self.slot]
         reason = reason.strip() or f"rebased on {pack.name}"
         answer = self._install(text, self.lab.policies.check(self.slot, text), reason, sure=sure)
@@ -255,7 +257,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
 
     @checked
     def answer_challenge(self, reason: str) -> None:
-        """Compare the draft with the active pack: recalls return one extra memory."""
+        """Compare the draft with the active pack: each recall returns one extra memory."""
         self._refuse_broken()
         pack = draft_pack(
             self.lab.policies.pack, self.slot, self.policy, f"studio-{self.policy.hash[:8]}"
@@ -275,7 +277,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
         self.save(name if name.endswith(".hy") else f"{name}.hy")
 
     def _install(self, text: str, policy: Policy, reason: str, *, sure: bool) -> dict[str, Any]:
-        """Install a text, or return the sentence on its loss for the user to confirm."""
+        """Install a policy text; if scores fall, return a warning for the user to confirm."""
         if not reason.strip():
             raise InputError("Type a reason first. It is recorded in the history.")
         pack = self.lab.policies.pack
@@ -306,7 +308,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
             self._check()
 
     def _check(self) -> None:
-        """Compile the draft and rank the queries with it; keep the last ranks on an error."""
+        """Compile the draft and rank the queries; after an error, keep the last ranks."""
         self._followed = self.slot, self.source, self.questions
         draft = read_draft(self.source, self.slot, self.lab.policies.pack)
         self.policy = draft.policy or self.policy
@@ -350,7 +352,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
         }
 
     def _describe_rebase(self, live: Policy) -> dict[str, Any] | None:
-        """Return the pack on which the active version can be rebased, and the quality after that."""
+        """Return the pack to rebase the active version on, and the quality after rebasing."""
         pack = self.lab.policies.pack
         text = rebased_text(live, pack)
         if text is None:

@@ -93,7 +93,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @property
     def selection(self) -> pl.Expr:
-        """The selected rows, or else all shown rows, as a filter of ``lab.memories``."""
+        """The selected rows, or all shown rows, as a filter for ``lab.memories``."""
         return (
             pl.col("id").is_in(self.ids)
             if self.ids
@@ -140,7 +140,7 @@ class MemoryTable(Widget, bundle="table"):
         self._show()
 
     def page(self) -> str:
-        """Return the first rows as a table."""
+        """Return the first rows as an HTML table."""
         heads = ("id", "text", "kind", "status", "speaker", "project")
         rows = [_clip_cells(row) for row in self.frame.head(20)[heads].rows()]
         return table(
@@ -151,7 +151,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_show(self, filters: dict[str, Any], search: str, by: str, sort: list[Any]) -> None:
-        """Show the rows for the filters, search and order that a browser sends."""
+        """Show the rows that match a browser's filters and search, in the requested order."""
         request = (filters, search, by, sort, self.among)
         self._show(request)  # A refusal must not change any trait.
         with self.hold_trait_notifications():
@@ -160,7 +160,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_page(self, start: Place, count: Place) -> dict[str, Any]:
-        """Return at most ``count`` of the shown rows, from position ``start``."""
+        """Return at most ``count`` shown rows, starting at position ``start``."""
         if event_of(self.lab) != self._about.get("event"):
             self._show()
         return {"rows": self._window(start, min(count, _MOST)), "event": self._about["event"]}
@@ -172,7 +172,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_export(self, start: Place) -> dict[str, Any]:
-        """Export the selected rows as JSON lines, about a megabyte at a time."""
+        """Export the selected rows as JSON lines, about one megabyte at a time."""
         rows = self._read().frame.filter(pl.col("id").is_in(self.ids))[start:]
         # The text is most of a line. A long one has a part of its own.
         before = pl.col("text").str.len_bytes().cum_sum() - pl.col("text").str.len_bytes()
@@ -240,7 +240,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_pin(self, memory: int, pinned: bool) -> dict[str, Any]:
-        """Exempt this memory from decay, or end its exemption."""
+        """Exempt this memory from decay, or end the exemption."""
         return self._changed(lambda: {"memory": self.lab.edit(memory, pinned=pinned).id})
 
     @checked
@@ -255,7 +255,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_wrong(self, memories: int | list[int], reason: str) -> dict[str, Any]:
-        """Mark this memory as wrong, with a reason, so that it leaves recall."""
+        """Mark this memory as wrong, with a reason, and exclude it from recall."""
         return self._changed(
             lambda: {"ids": list(self.lab.forget(memories, how="deprecate", reason=reason).ids)}
         )
@@ -263,7 +263,7 @@ class MemoryTable(Widget, bundle="table"):
     # -- showing ------------------------------------------------------------------------------------------------
 
     def _follow(self) -> None:
-        """Show the rows again if the filters, the search or the order have changed."""
+        """Update the rows if the filters, the search or the order have changed."""
         request = (self.filters, self.search, self.by, self.sort, self.among)
         if request != self._shown:
             self._shown = request
@@ -276,13 +276,13 @@ class MemoryTable(Widget, bundle="table"):
         return answer
 
     def _read(self) -> Rows:
-        """Return the rows of the lab's current state, reread if the lab changed."""
+        """Return the rows of the lab's current state, and read them again after a change."""
         if self._rows is None or self._rows.event != event_of(self.lab):
             self._rows = Rows(self.lab)
         return self._rows
 
     def _conditions(self, rows: Rows, request: tuple[Any, ...] | None = None) -> dict[str, pl.Expr]:
-        """Return the condition of each filter and of the search; ``True`` if there is none."""
+        """Return a condition for each filter and for the search; ``True`` without any."""
         filters, search, by, _, among = request or (
             self.filters,
             self.search,
@@ -306,7 +306,7 @@ class MemoryTable(Widget, bundle="table"):
         return wanted or {"all": pl.lit(True)}
 
     def _search_ids(self, search: str, by: str) -> list[int]:
-        """Search by meaning without logging, and return the ids, best first."""
+        """Search by meaning without logging, and return the memory ids, best first."""
         # The last search is cached for the event, because sorting and filtering repeat it.
         if by not in _WAYS:
             raise UnknownName("way to search", by, _WAYS)

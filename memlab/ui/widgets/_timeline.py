@@ -100,12 +100,12 @@ class VersionTimeline(ShowsQuality, bundle="timeline"):
 
     @property
     def versions(self) -> pl.DataFrame:
-        """The history of the slot, as ``lab.policies.history`` returns it."""
+        """The history of the slot, in the form of ``lab.policies.history``."""
         return self.lab.policies.history(self.slot)
 
     @property
     def moves(self) -> pl.DataFrame:
-        """The rank and the score of every candidate under the two picked versions."""
+        """The rank and the score of every candidate under the two selected versions."""
         queries = pl.Series(self.questions, dtype=pl.String)
         return self._frame.with_columns(question=queries.gather(self._frame["question"]))
 
@@ -114,7 +114,7 @@ class VersionTimeline(ShowsQuality, bundle="timeline"):
         self._look()
 
     def page(self) -> str:
-        """Return the history of the slot as a table."""
+        """Return the history of the slot as an HTML table."""
         return (
             super().page()
             + self.versions.select("version", "at", "action", "pack", "reason")._repr_html_()
@@ -176,7 +176,7 @@ class VersionTimeline(ShowsQuality, bundle="timeline"):
             self.fault = ""
 
     def _compare(self) -> None:
-        """Compare the texts and the ranks of the two picked versions."""
+        """Compare the texts and rankings of the two selected versions."""
         if len(self.picked) < 2:
             self._diff, self._frame, self._quality = {}, moved(NOTHING, NOTHING), {}
         else:
@@ -202,7 +202,7 @@ class VersionTimeline(ShowsQuality, bundle="timeline"):
 
 
 def _last_two(lab: Lab, slot: str) -> list[int]:
-    """Return the last two versions of a slot; nothing if there is only one."""
+    """Return the last two versions of a slot, or [] if the slot has only one."""
     numbers = lab.policies.history(slot)["version"].unique().sort().to_list()
     return numbers[-2:] if len(numbers) > 1 else []
 
@@ -213,7 +213,7 @@ def _timed(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
 
 
 def _binned(feedback: pl.DataFrame) -> pl.DataFrame:
-    """Count good judgements and all judgements in equal periods of time."""
+    """Count positive judgements and all judgements in time periods of equal length."""
     at = _timed(feedback, "at")["at"]
     low, high = (float(at.to_numpy().min()), float(at.to_numpy().max())) if len(at) else (0.0, 0.0)
     width = max((high - low) / _BINS, 1.0)

@@ -47,7 +47,7 @@ _READ_ONLY = (
 
 
 def _text_of(esm: str | Path) -> str:
-    """Return the text of a script, or of the file that contains it."""
+    """Return the text of a script, which may be in a file."""
     return esm.read_text(encoding="utf-8") if isinstance(esm, Path) else esm
 
 
@@ -56,7 +56,7 @@ _TRAITS = {str: traitlets.Unicode, bytes: traitlets.Bytes, int: traitlets.Int, d
 
 
 def synced(default: Any, **limits: Any) -> Any:
-    """Return a trait that a browser shares, with the type of its default.
+    """Return a trait shared with the browser, with the type of its default value.
 
     ``synced([str])`` is a list of texts.
     """
@@ -67,7 +67,7 @@ def synced(default: Any, **limits: Any) -> Any:
 
 
 def _read_hints(cls: type) -> dict[str, str]:
-    """Return the summary of each method ``answer_<verb>`` of a widget, without its period."""
+    """Return the first line of each ``answer_<verb>`` method's docstring as the verb's hint."""
     return {
         name.removeprefix("answer_"): (inspect.getdoc(getattr(cls, name)) or "")
         .partition("\n")[0]
@@ -134,7 +134,7 @@ class Widget(anywidget.AnyWidget):
 
     @checked
     def answer(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
-        """Return the reply to a message of a browser, and its tables as Arrow buffers.
+        """Return the reply to a browser's message, and its tables as Arrow buffers.
 
         Errors other than MemlabError are raised, because they are faults of memlab.
 
@@ -171,7 +171,7 @@ class Widget(anywidget.AnyWidget):
 
     @classmethod
     def title(cls) -> str:
-        """Return the title of the widget on a page, such as ``Recall explorer``.
+        """Return the widget's title on a page, such as ``Recall explorer``.
 
         Returns
         -------
@@ -184,7 +184,7 @@ class Widget(anywidget.AnyWidget):
         """Update the widget after another process has written to the lab."""
 
     def fill(self) -> None:
-        """Compute everything that is computed on request, before the state is saved."""
+        """Compute results that normally wait for a request, before the state is saved."""
 
     def page(self) -> str:
         """Return the HTML that replaces the widget on a page without Python."""
@@ -192,7 +192,7 @@ class Widget(anywidget.AnyWidget):
 
     @contextmanager
     def faults_shown(self) -> Iterator[None]:
-        """Catch errors of memlab and show them in the widget.
+        """Show memlab's errors in the widget in place of raising them.
 
         Errors other than MemlabError are shown and raised.
         """
@@ -225,7 +225,7 @@ class Widget(anywidget.AnyWidget):
         return value or {}
 
     def _receive(self, _: object, message: Any, buffers: object) -> None:
-        """Handle a browser's message; show any error in the widget and raise it."""
+        """Handle a browser's message; show an error in the widget, then raise the error."""
         try:
             reply, out = self.answer(message if isinstance(message, dict) else {})
         except Exception as error:
@@ -237,7 +237,7 @@ class Widget(anywidget.AnyWidget):
         return printable(f"<{type(self).__name__} of {self.where}>")
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        """Return the MIME bundle, with HTML for static pages."""
+        """Return the MIME bundle of the widget, with HTML for pages without scripts."""
         bundle = super()._repr_mimebundle_(**options)
         if bundle is None:
             return None
@@ -250,7 +250,7 @@ class Widget(anywidget.AnyWidget):
 
 
 def arrow(frame: pl.DataFrame) -> bytes:
-    """Return a frame as Arrow IPC, in types that every reader supports."""
+    """Return a frame as Arrow IPC, restricted to types that every reader supports."""
     out = io.BytesIO()
     frame.write_ipc_stream(out, compat_level=pl.CompatLevel.oldest())
     return out.getvalue()
@@ -264,7 +264,7 @@ def _own_fault(error: Exception) -> str:
 
 
 def _refusal(declared: Owned) -> str | None:
-    """Return the reason why an extension's widget is refused."""
+    """Return the reason why an extension's widget is refused, or None."""
     kind = declared.value
     if (
         not isinstance(kind, type)
@@ -309,7 +309,7 @@ class WorkingWidget(Widget):
     ) -> None:
         """Run ``call`` in the background, and pass its cached result to ``deliver``.
 
-        ``what`` describes the work while it runs. A later call with the same ``what`` supersedes it.
+        ``what`` describes the work while it runs. A later call with the same ``what`` replaces an earlier call.
         """
         if (what, key) in self._results:
             self._waiting.pop(what, None)
@@ -319,7 +319,7 @@ class WorkingWidget(Widget):
         self._start_next()
 
     def answer_progress(self) -> dict[str, Any]:
-        """Deliver finished results; return the description of the work still running.
+        """Deliver finished results; return a description of the work still running.
 
         An error of the work is raised here.
         """
@@ -329,7 +329,7 @@ class WorkingWidget(Widget):
         return {} if work is None else {"work": work.what, "seconds": monotonic() - work.began}
 
     def finish(self) -> None:
-        """Wait until all work is done."""
+        """Wait until all background work is done."""
         while self._at_work is not None:
             self._at_work.thread.join()
             self.answer_progress()

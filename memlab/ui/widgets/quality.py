@@ -1,7 +1,7 @@
 """The retrieval quality of two policies on a lab's labelled questions, recomputed at each draft.
 
 A policy that only orders candidates is scored on kept pools (``Recalls``). Other policies run the
-questions again, on a smaller sample. The values equal those of ``lab.score`` on the same questions.
+questions again, on a smaller sample. The values equal the values of ``lab.score`` on the same questions.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Quality:
     lab
         The lab.
     project
-        The project of the questions. Default: those of all projects.
+        The project of the questions. Default: the questions of all projects.
     viewer
         The viewer who sees the questions. Questions without a viewer are asked for this viewer.
     recalled
@@ -75,17 +75,17 @@ class Quality:
 
     @property
     def queries(self) -> list[str]:
-        """The queries of the questions, each once."""
+        """The distinct queries of the questions."""
         self._follow()
         return list(dict.fromkeys(row["query"] for row in self._rows))
 
     def labelled(self, query: str) -> dict[str, Any]:
-        """Return the first question with a query, or {}."""
+        """Return the first labelled question with this query, or {}."""
         self._follow()
         return next((row for row in self._rows if row["query"] == query), {})
 
     def score_drafts(self, before: Pack, after: Pack) -> Scores | None:
-        """Score two packs on the lab's questions; None if there is no question."""
+        """Score two packs on the lab's questions; return None if the lab has no questions."""
         self._follow()
         if not self._rows:
             return None
@@ -99,7 +99,7 @@ class Quality:
         return build_scores(rankings, rows, _METRICS, pack=before.name, total=len(self._rows))
 
     def describe(self, slot: str, before: Pack, after: Pack) -> dict[str, Any]:
-        """Return the summary of two packs, whose questions can then be explained.
+        """Return a comparison of two packs, whose questions can then be explained.
 
         It is a note on feedback if there is no question, and empty if the slot decides no rank.
         """
@@ -113,7 +113,7 @@ class Quality:
         return {"note": self._notes[slot]}
 
     def summarize(self, before: Pack, after: Pack) -> dict[str, Any] | None:
-        """Return what ``score_drafts`` finds, for a browser; None if there is no question."""
+        """Return the result of ``score_drafts`` for a browser; None if the lab has no questions."""
         scores = self.score_drafts(before, after)
         if scores is None:
             return None
@@ -132,7 +132,7 @@ class Quality:
         }
 
     def explain_question(self, question: int) -> list[str]:
-        """Return sentences on the rank of a question's wanted memory under the two packs."""
+        """Return sentences that explain the rank of a question's memory under the two packs."""
         if self._compared is None:
             raise UnknownName("question", question, [])
         return explain_change(self._seen_lab, question, *self._compared, viewer=self._viewer)
@@ -157,5 +157,5 @@ class ShowsQuality(Widget):
 
     @checked
     def answer_moved(self, question: int) -> dict[str, Any]:
-        """Explain the ranks of a question."""
+        """Explain why the rank of a question's memory changed."""
         return {"sentences": self._judge.explain_question(question)}

@@ -86,7 +86,7 @@ class _Pools(NamedTuple):
     ids: list[NDArray[np.int64]]
 
     def fit(self, pack: Pack, queries: tuple[Any, ...]) -> bool:
-        """Return whether the pools determine what another pack shows for the queries."""
+        """Return whether the stored pools suffice to rank the queries under another pack."""
         # A pack that estimates ``known`` may show fewer results, and a diverse order reads vectors.
         return (
             self.queries == queries
@@ -97,7 +97,7 @@ class _Pools(NamedTuple):
         )
 
     def rank(self, pack: Pack) -> Iterator[Result]:
-        """Yield the result of each query under a pack that the pools fit."""
+        """Yield the result of each query under a pack that can rank the stored pools."""
         values = pack.policies["recall-score"].columns(self.frame, by="question")
         scores = values.cast(pl.Float64).to_numpy()
         scores = np.where(np.isnan(scores), -np.inf, scores)
@@ -123,7 +123,7 @@ class Recalls:
         self._seen: tuple[str, int] | None = None
 
     def follow(self) -> bool:
-        """Drop cached rankings, and return True, if the lab or its active pack has changed."""
+        """Drop cached rankings and return True if the lab or its active pack has changed."""
         store = self.lab.io.store
         state = self.lab.policies.pack.hash, store.state.seq
         if changed := state != self._seen:
@@ -133,7 +133,7 @@ class Recalls:
         return changed
 
     def hits(self, pack: Pack, query: Mapping[str, Any]) -> Hits:
-        """Return what a pack shows for a query."""
+        """Return the results of a query under a pack."""
         return recall_question(self.lab, pack, query, self._depth or pack.count("pool"), self._now)
 
     def results(self, pack: Pack, queries: Sequence[Mapping[str, Any]]) -> list[Result]:
@@ -153,7 +153,7 @@ class Recalls:
     def _recall(
         self, pack: Pack, queries: Sequence[Mapping[str, Any]], key: tuple[Any, ...]
     ) -> list[Result]:
-        """Recall the queries under a pack, and keep their pools."""
+        """Recall the queries under a pack, and store their candidate pools."""
         every = [self.hits(pack, query) for query in queries]
         slates = [hits.slate for hits in every]
         if slates:
@@ -213,24 +213,24 @@ class Ranks:
         return frame.with_columns(rank=pl.when(pl.col("score").is_finite()).then("rank"))
 
     def hits(self, question: str, pack: Pack) -> Hits:
-        """Return all candidates of a query under a pack, at the instant of the cached recalls."""
+        """Return all candidates of a query under a pack, at the time of the cached recalls."""
         self._follow()
         return self._recalls.hits(pack, self._read(question))
 
     def text(self, memory: int) -> tuple[str, str]:
-        """Return the text and the kind of a memory."""
+        """Return a memory's text and kind."""
         if memory not in self._texts:
             record = self._recalls.lab[memory]
             self._texts[memory] = record.text[:MOST_TEXT], record.kind
         return self._texts[memory]
 
     def wants(self, question: str) -> Collection[int]:
-        """Return the memories that the labelled question with a query wants."""
+        """Return the memories wanted by the labelled question with this query."""
         own: Collection[int] = self._labelled(question).get("wants", ())
         return own
 
     def _read(self, question: str) -> dict[str, Any]:
-        """Return the labelled question with a query, or the query within the scope of the widget."""
+        """Return the labelled question with this query, or the query with the widget's scope."""
         return {"query": question, **self._scope, **self._labelled(question)}
 
     def _follow(self) -> None:
@@ -239,7 +239,7 @@ class Ranks:
 
 
 def moved(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    """Join two rankings: the rank and score of each candidate before and after."""
+    """Join two rankings, with the rank and score of each candidate before and after."""
     both = before.join(
         after, on=["question", "memory_id"], how="full", coalesce=True, suffix="_after"
     )
@@ -251,7 +251,7 @@ def moved(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
 
 def summed_moves(moves: pl.DataFrame, questions: Sequence[str]) -> list[dict[str, Any]]:
-    """Count for each query the reordered ``pairs``, all pairs (``of``), and the ``new`` top-5 results."""
+    """Count each query's reordered ``pairs``, all its pairs (``of``) and its ``new`` results."""
     queries = moves["question"].to_numpy()
     # A null rank becomes NaN, which no comparison accepts.
     before, after = (
@@ -270,7 +270,7 @@ def summed_moves(moves: pl.DataFrame, questions: Sequence[str]) -> list[dict[str
 
 
 def shown_moves(moves: pl.DataFrame, ranks: Ranks, questions: Sequence[str]) -> pl.DataFrame:
-    """Return the moves in the top ranks of either ranking, with text, kind and ``wanted``.
+    """Return the rank changes in the top of either ranking, with text, kind and ``wanted``.
 
     ``wanted`` is true if the labelled question with the query wants the memory.
     """
@@ -300,7 +300,7 @@ def latest_questions(lab: Lab, limit: int, *, project: str | None = None) -> lis
 
 
 class Draft(NamedTuple):
-    """The text of a draft compiled to a policy with its sliders, or the error in it."""
+    """The text of a draft compiled to a policy with its sliders, or the error in the text."""
 
     policy: Policy | None
     problem: dict[str, Any] | None
@@ -310,7 +310,7 @@ class Draft(NamedTuple):
 
 
 def read_draft(source: str, slot: str, pack: Pack) -> Draft:
-    """Parse and check the text of a draft policy for a slot; ``(inherited)`` is the policy of ``pack``."""
+    """Compile a draft policy for a slot; ``(inherited)`` is the policy of ``pack``."""
     try:
         helpers = inherited_helpers(slot, source, (), lambda: pack)
         policy = compile_policy(source, get_slot(slot).signature, name=slot, helpers=helpers)
@@ -342,7 +342,7 @@ def read_draft(source: str, slot: str, pack: Pack) -> Draft:
 
 
 def _error_place(error: PolicyError, source: str) -> tuple[int, int] | None:
-    """Return the source span of an error, limited to its first line."""
+    """Return the source span of an error, cut at the end of its first line."""
     if error.line is None:
         return None
     lines = source.split("\n")
@@ -354,7 +354,7 @@ def _error_place(error: PolicyError, source: str) -> tuple[int, int] | None:
 
 
 def _utf16(source: str, *offsets: int) -> list[int]:
-    """Convert text offsets to UTF-16 offsets, as used by browsers."""
+    """Convert text offsets to UTF-16 offsets, which browsers use."""
     if source.isascii():
         return list(offsets)
     return [len(source[:offset].encode("utf-16-le", "surrogatepass")) // 2 for offset in offsets]

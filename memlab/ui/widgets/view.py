@@ -130,7 +130,7 @@ class Page:
         return self.live[bundle]
 
     def refresh(self) -> None:
-        """Refresh each widget after a write, showing errors in the widget."""
+        """Refresh each widget after a write, and show errors in the widget."""
         for widget in self.live.values():
             with widget.faults_shown():
                 widget.refresh()
@@ -144,7 +144,7 @@ class Page:
 
     @property
     def tabs(self) -> dict[str, str]:
-        """The titles of tabs by the names of bundles, in order."""
+        """The titles of the tabs by bundle name, in order."""
         return {kind.bundle: kind.title() for kind in self._kinds}
 
     @property
@@ -154,7 +154,7 @@ class Page:
 
     @property
     def about(self) -> dict[str, Any]:
-        """The tabs, the title and the note, which the page's script reads."""
+        """The tabs, the title and the note, for the page's script."""
         return {"tabs": self.tabs, "title": self.title, "note": self.note}
 
 
@@ -162,7 +162,7 @@ class _Server(HTTPServer):
     """A server that closes the oldest connection without a page when there are too many."""
 
     def handle_stream(self, stream: IOStream, address: Any) -> None:
-        """Handle a new connection, for which another one may be closed."""
+        """Handle a new connection, and close an old one beyond the maximum."""
         streams = [other for other in getattr(self, "streams", ()) if not other.closed()]
         self.streams = [*streams, stream]
         if len(streams) >= max_connections():
@@ -197,7 +197,7 @@ class _PageComm(BaseComm):
             self._loop.add_callback(self._send, frame)
 
     def _send(self, frame: bytes) -> None:
-        """Send a frame to every open page."""
+        """Send a message to every open page."""
         for page in list(self.open_pages):
             page.send(frame)
 
@@ -281,7 +281,7 @@ class _Live(_Handler, WebSocketHandler):
         return None
 
     def send(self, frame: bytes) -> None:
-        """Send a frame to the page, unless the page was closed."""
+        """Send a message to the page, unless the page is closed."""
         with suppress(WebSocketClosedError):
             sent = self.write_message(frame, binary=True)
             # reads the error of a page that closes meanwhile, which asyncio would log with a traceback
@@ -322,7 +322,7 @@ _FOLDER_POLICY = (
 def serve(
     lab: Lab, *, port: int = 0, open_browser: bool = True, tell: Callable[[str], object] = print
 ) -> None:
-    """Serve a lab's widgets until interrupted; ``tell`` receives the address.
+    """Serve a lab's widgets until interrupted; pass the address to ``tell``.
 
     The widgets follow changes by other processes. Raises InputError if the port is in use.
     """
@@ -343,7 +343,7 @@ def serve_page(
     open_browser: bool,
     tell: Callable[[str], object],
 ) -> None:
-    """Serve a page until interrupted; ``lab`` returns the lab whose changes the widgets follow."""
+    """Serve a page until interrupted; its widgets follow changes of the lab."""
     asyncio.run(_serve(make_page, lab, open_browser, tell))
 
 
@@ -416,7 +416,7 @@ def write_bundle(lab: Lab, folder: Path) -> Path:
 
 
 def _kinds() -> list[type[Widget]]:
-    """Return all widgets: first those of memlab, then those of extensions."""
+    """Return all widgets: those of memlab, then those of extensions."""
     own = [getattr(widgets, name) for name in widgets.SHIPPED]
     return own + [declared.value for declared in WIDGETS.values()]
 

@@ -61,6 +61,7 @@ MADE_BY_MEMLAB = {
     "Hit": "what a recall shows",
     "Hits": "what a recall returns",
     "Life": "what simulation.live returns",
+    "Lineage": "a declaration, which checks itself",
     "Memory": "what a lab returns",
     "Memory.of": "from a state",
     "Edited": "what lab.edit returns",

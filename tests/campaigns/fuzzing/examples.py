@@ -146,6 +146,10 @@ class Desk:
         self.lab.feedback(self.hits[0], "success")
 
     @cached_property
+    def mempack(self) -> Path:
+        return memlab.publish_pack("actr", self.folder / "actr.mempack")
+
+    @cached_property
     def verified(self) -> int:
         """Return the number of an open gap."""
         return self.lab.agents.verify(self.lab.recall("who knows?"), []).gap or 0
@@ -286,6 +290,9 @@ class Desk:
 
     def evaluation(self) -> memlab.science.evaluation.Evaluation:
         return memlab.evaluate(self.log, ["similarity", "recency"], missing="zero")
+
+    def evolved(self) -> memlab.science.evolution.Evolved:
+        return memlab.evolve(self.rewarded, "near", missing="zero", budget=4)
 
     def experiment(self) -> memlab.Experiment:
         """An experiment of two baselines on a conversation."""
@@ -429,6 +436,13 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "open": lambda d: (memlab.open, {"embedder": EMBEDDER}),
     "Lab": lambda d: (memlab.Lab, {"embedder": EMBEDDER}),
     "load": lambda d: (memlab.load, {"x": d.exported, "embedder": EMBEDDER, "progress": False}),
+    "publish_pack": lambda d: (
+        memlab.publish_pack,
+        {"pack": "actr", "path": d.folder / "a.mempack", "evidence": (), "licence": "MIT"},
+    ),
+    "pull_pack": lambda d: (memlab.pull_pack, {"path": d.mempack}),
+    "PublishedPack.check": lambda d: (memlab.pull_pack(d.mempack).check, {}),
+    "PublishedPack.to_dict": lambda d: (memlab.pull_pack(d.mempack).to_dict, {}),
     "load_pack": lambda d: (memlab.load_pack, {"spec": "memlab"}),
     "ManualClock": lambda d: (memlab.ManualClock, {"start": 0}),
     "ManualClock.advance": lambda d: (memlab.ManualClock(0).advance, {"days": 1}),
@@ -805,6 +819,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Scores.lost": lambda d: (d.asked.score("recency").lost, {"policy": "recency"}),
     "Lab.verdict": lambda d: (d.challenged.verdict, {"missing": "zero"}),
     "Lab.challenge": lambda d: (d.lab.challenge, {"pack": "cascade", "reason": "is it better?"}),
+    "Lab.guard": lambda d: (d.lab.guard, {"pack": "cascade", "reason": "is it as good?"}),
     "LabPolicies.calibrate": lambda d: (
         d.asked.policies.calibrate,
         {"questions": [{"query": f"tabs {n}?", "wants": [1]} for n in range(20)], "install": False},
@@ -857,6 +872,17 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         memlab.plan,
         {"slates": d.rewarded, "policies": ["near", "far"], "baseline": "near"},
     ),
+    "evolve": lambda d: (
+        memlab.evolve,
+        {
+            "data": d.rewarded,
+            "start": "near",
+            "missing": "zero",
+            "budget": 4,
+            "cluster": "decision",
+        },
+    ),
+    "Evolved.report": lambda d: (d.evolved().report, {"path": d.folder / "evolved.html"}),
     "tune": lambda d: (
         memlab.tune,
         {

@@ -13,8 +13,9 @@ A text must be valid Unicode. A whole number has 64 bits unless its limits say o
 NumPy's scalars are converted. Iterables are read once, so a generator may be passed.
 
 A function of the caller is called through `Called`, which turns its exceptions into an InputError with their cause.
-Exceptions of a caller's objects become InputErrors as well. Errors of the operating system become a LabError, and errors of
-Polars about a caller's frames and expressions an InputError. Any other exception is a fault of memlab and is not changed.
+Exceptions of a caller's objects also become InputErrors. Errors of the operating system become a LabError, and errors
+of Polars about a caller's frames and expressions an InputError. Any other exception is a fault of memlab and is not
+changed.
 """
 
 from memlab.kernel.base.arguments._calls import (

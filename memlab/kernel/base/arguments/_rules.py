@@ -131,7 +131,7 @@ def describe_error(error: Exception) -> str:
 
 @dataclass(frozen=True)
 class Within:
-    """Limits of a number, both inclusive unless `above` excludes the lower one.
+    """Limits of a number, both inclusive unless `above` excludes the lower limit.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ _WORD = Within(-(2**63), 2**63 - 1)
 class Misfit(NamedTuple):
     """A value that does not fit: the expected type, the value, and its position.
 
-    The position is that within the argument. If the type is a closed vocabulary, the text `word` is
+    The position is relative to the argument. If the type is a closed vocabulary, the text `word` is
     not one of its `words`.
     """
 
@@ -229,7 +229,8 @@ def rule_of(hint: Any, where: str) -> Rule | None:
     """Return the checking rule of an annotation, or None if any value is allowed."""
     if hint is Any or hint is object or isinstance(hint, TypeVar):
         return None
-    # Extras of Annotated take precedence over the type; then unions, vocabularies, functions, containers, plain types.
+    # Rules in Annotated take precedence over the type. Next come unions, vocabularies, functions, containers and plain
+    # types.
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         for extra in args[1:]:

@@ -101,7 +101,7 @@ class Corrected(Displayed):
 
 
 class Corrections:
-    """The corrections of one lab: one event per call, none if nothing changes."""
+    """The corrections of one lab: one event per call, or no event if nothing changes."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

@@ -113,7 +113,7 @@ class EditOutcome:
 
 
 class Dependents:
-    """One sort of derived memories, such as summaries, from a hook at "dependents"."""
+    """One kind of derived memories, such as summaries, from a hook at "dependents"."""
 
     def derived_ids(self, state: State) -> Collection[int]:
         """Return the ids of all derived memories that other extensions must not examine."""

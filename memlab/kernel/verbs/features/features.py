@@ -117,7 +117,7 @@ class LabFeatures:
             feature = _make_function_feature(name, given, type or "num", doc, nullable)
         else:
             raise InputError(
-                f"The feature {name} is a Polars expression or a function (query, texts) -> numbers, "
+                f"The feature {name} must be a Polars expression or a function (query, texts) -> numbers, "
                 f"not {given.__class__.__name__}."
             )
         added = register_extension(Extension(name, version, features=(feature,)), _MODULE)

@@ -42,7 +42,7 @@ from memlab.kernel.policies import (
 from memlab.kernel.privacy import refuse
 from memlab.kernel.verbs.core import Core
 
-__all__ = ["LabPolicies"]
+__all__ = ["LabPolicies", "begin_challenge"]
 
 
 class _Change(NamedTuple):
@@ -459,55 +459,7 @@ class LabPolicies(Displayed):
         >>> lab.policies.challenge("companion", reason="Are recent memories better?").name
         'companion'
         """
-        loaded = as_pack(pack, lambda: self.pack)
-
-        def make(versions: VersionLog) -> list[_Change]:
-            if loaded.hash == versions.pack.hash:
-                raise InputError(
-                    f"{loaded.name} is the active pack: challenge it with another one."
-                )
-            for other in versions.challenges:
-                if other.name == loaded.name:
-                    raise InputError(
-                        f"{loaded.name} is a challenger already. End that challenge first: "
-                        f'lab.policies.end_challenge("{loaded.name}").'
-                    )
-                if other.design != design:
-                    raise InputError(
-                        f'{other.name} is a challenger with design="{other.design}": use the same design, '
-                        "or end that challenge first."
-                    )
-                if design == "draft":
-                    raise InputError(
-                        f"A draft compares two packs, and {other.name} is a challenger already. End that "
-                        f'challenge first: lab.policies.end_challenge("{other.name}").'
-                    )
-            if pack_from_sources(loaded.sources).hash != loaded.hash:
-                raise InputError(
-                    f"The pack {loaded.name} was changed after it was read. Write the change in its text."
-                )
-            sources = {_hash(text): text for text in loaded.sources}
-            added = 0 if extra == "auto" else extra
-            number = versions.number_comparison(loaded.name, loaded.hash, design, added)
-            body: dict[str, Any] = {
-                "pack": loaded.name,
-                "hash": loaded.hash,
-                "sources": list(sources),
-                VOCABULARY: POLICY_FORMAT,
-                "number": number,
-                "share": error_share(number),
-                "design": design,
-                "extra": added,
-                "rate": rate,
-                "reason": reason,
-                **_needs_field(needs_of_pack(loaded)),
-                **_lineage_fields(loaded.lineage),
-            }
-            return [_Change("challenge", body, sources)]
-
-        with self._store.exclusive():
-            self._write(make, reason)
-            return self._store.versions.challenges[-1]
+        return begin_challenge(self, pack, design, extra, rate, reason)
 
     @checked
     def end_challenge(self, name: str, *, reason: str = "") -> None:
@@ -736,6 +688,7 @@ class LabPolicies(Displayed):
 
         def make(versions: VersionLog) -> list[_Change]:
             is_decided = versions.explores == on and not versions.explores_by_habit
+            is_decided &= versions.refuses_chance != on
             return [] if is_decided else [_Change("explore", {"on": on, "reason": reason}, {})]
 
         self._write(make, reason)
@@ -989,7 +942,9 @@ class LabPolicies(Displayed):
         refuse(reason, "reason")
         with self._store.writing() as tx:
             now = self._store.clock()
-            for change in make(self._store.versions):
+            versions = self._store.versions
+            changes = make(versions)
+            for change in changes:
                 refuse(change.body.get("operator", ""), "operator of a lineage")
                 for hash, source in change.sources.items():
                     refuse(source, "policy")
@@ -997,6 +952,73 @@ class LabPolicies(Displayed):
                 for helper in change.body.get("helpers", ()):
                     refuse(helper, "helper of a policy")
                 tx.event(change.kind, change.body, at=now)
+            live = [change.body["live"] for change in changes if "live" in change.body]
+            for challenge in versions.challenges:
+                # A guard compares with one active pack, so it ends with that pack.
+                if challenge.guard and live and live[-1] != versions.live_hash:
+                    why = "The active pack changed."
+                    body = {"pack": challenge.name, "live": live[-1], "reason": why}
+                    tx.event("end-challenge", body, at=now)
+
+
+def begin_challenge(
+    policies: LabPolicies,
+    pack: PolicyLike,
+    design: ChallengeDesign,
+    extra: ExtraItems,
+    rate: float,
+    reason: str,
+    guard: Mapping[str, float] | None = None,
+) -> Challenge:
+    """Begin a challenge; ``guard`` has the options of ``lab.guard`` that its event stores."""
+    loaded = as_pack(pack, lambda: policies.pack)
+
+    def make(versions: VersionLog) -> list[_Change]:
+        if loaded.hash == versions.pack.hash:
+            raise InputError(f"{loaded.name} is the active pack: challenge it with another one.")
+        for other in versions.challenges:
+            if other.name == loaded.name or other.guard or guard is not None:
+                raise InputError(
+                    f"{other.name} is a challenger already. End that challenge first: "
+                    f'lab.policies.end_challenge("{other.name}").'
+                )
+            if other.design != design:
+                raise InputError(
+                    f'{other.name} is a challenger with design="{other.design}": use the same design, '
+                    "or end that challenge first."
+                )
+            if design == "draft":
+                raise InputError(
+                    f"A draft compares two packs, and {other.name} is a challenger already. End that "
+                    f'challenge first: lab.policies.end_challenge("{other.name}").'
+                )
+        if pack_from_sources(loaded.sources).hash != loaded.hash:
+            raise InputError(
+                f"The pack {loaded.name} was changed after it was read. Write the change in its text."
+            )
+        sources = {_hash(text): text for text in loaded.sources}
+        added = 0 if extra == "auto" else extra
+        number = versions.number_comparison(loaded.name, loaded.hash, design, added)
+        body: dict[str, Any] = {
+            "pack": loaded.name,
+            "hash": loaded.hash,
+            "sources": list(sources),
+            VOCABULARY: POLICY_FORMAT,
+            "number": number,
+            "share": error_share(number),
+            "design": design,
+            "extra": added,
+            "rate": rate,
+            "reason": reason,
+            **_needs_field(needs_of_pack(loaded)),
+            **_lineage_fields(loaded.lineage),
+            **({} if guard is None else {"guard": dict(guard), "live": versions.live_hash}),
+        }
+        return [_Change("challenge", body, sources)]
+
+    with policies._store.exclusive():
+        policies._write(make, reason)
+        return policies._store.versions.challenges[-1]
 
 
 def _compile(

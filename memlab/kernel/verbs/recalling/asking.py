@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
@@ -16,7 +16,7 @@ from memlab.kernel.base.arguments import describe_value, warn_caller
 from memlab.kernel.base.clock import When, check_instant, to_micros
 from memlab.kernel.journal import Event, Journal, JournalView
 from memlab.kernel.language import changed_fields
-from memlab.kernel.policies import Pack
+from memlab.kernel.policies import Challenge, Pack
 from memlab.kernel.privacy import Screening, personal_kinds, refuse_strings, screen
 from memlab.kernel.recall import (
     Candidates,
@@ -211,8 +211,8 @@ class Past:
     ) -> Slate:
         """Return the slate that ``pack`` would have given for a logged query.
 
-        Query, filters and vector are the logged ones. No candidate is explored, and nothing is written. ``instead``
-        maps the state before the decision to a counterfactual change and its inverse.
+        The query, the filters and the vector come from the log. No candidate is explored, and nothing is written.
+        ``instead`` maps the state before the decision to a counterfactual change and its inverse.
 
         Raises InputError if an expression filtered the recall, which the log does not store.
         """
@@ -270,6 +270,18 @@ class Use(Protocol):
 
     def events(self, decision: int) -> Mapping[str, dict[str, Any]]:
         """Return further events that are logged with the recall, by kind."""
+
+
+def _guarded_field(challenges: Sequence[Challenge], slate: Slate) -> dict[str, Any]:
+    """Return whose results a guarded recall showed: 1 for the guarded pack, 0 for the active one.
+
+    The value is -1 if both have the same results. Recalls without a guard have no such field.
+    """
+    record = slate.challenge or {}
+    if not challenges or not challenges[0].guard or not record.get("heads"):
+        return {}
+    [head] = record["heads"].values()
+    return {"guarded": -1 if head["ids"] == record["live"] else int(record.get("whose", "") != "")}
 
 
 class Questions:
@@ -337,6 +349,7 @@ class Questions:
                 at=now,
                 vector=vector,
             )
+            challenges = () if pack or params else store.versions.challenges
             logs = log and pack is None and off is None and not store.journal.read_only
             if logs:
                 refuse_strings(
@@ -351,7 +364,7 @@ class Questions:
                 # An unlogged recall gives no evidence, so it does not explore.
                 seed=self._core.seed if logs else None,
                 explores=store.versions.explores if explore is None else explore,
-                challenges=() if pack or params else store.versions.challenges,
+                challenges=challenges,
                 selection=None if use is None else use.selection(state, deciding_pack, question),
             )
             self._core.latencies.add("search", perf_counter() - began)
@@ -366,6 +379,7 @@ class Questions:
                         "of": base_pack.hash,
                         "params": {name: float(value) for name, value in params.items()},
                     } | details
+                details |= _guarded_field(challenges, slate)
                 decision = self._log(
                     slate, deciding_pack, details, screening, viewer=filters.viewer, use=use
                 )
@@ -471,7 +485,7 @@ class Questions:
         """
         if not isinstance(decision.get("decision"), int):
             raise InputError(
-                f"A decision is a row of lab.slates().decisions; {describe_value(decision)} names no recall."
+                f"No recall has the decision {describe_value(decision)}. Pass a number from lab.slates().decisions."
             )
         with self._store.reading():
             self._store.refresh_index()

@@ -76,7 +76,7 @@ class Known:
     def still(self, state: State) -> NDArray[np.bool_]:
         """Return a mask of the new rows that no other process has stored meanwhile.
 
-        Another process may have loaded some of them meanwhile.
+        Another process may have loaded some of these rows in the meantime.
         """
         self._catch_up(state)
         left = [self._stored_counts[key] <= nth for key, nth in self._pending]

@@ -81,8 +81,7 @@ class Remembering:
     ) -> Remembered:
         """Store all rows, or no row if any row is refused; see ``Lab.remember``.
 
-        ``known_rows`` leaves out rows that the lab has already. With ``succeed``, new facts end older
-        ones.
+        ``known_rows`` leaves out rows that the lab has already. With ``succeed``, new facts end older facts.
         """
         # Embedding may call a remote service, so it happens outside the lock, and ``known_rows`` is
         # examined again within it.

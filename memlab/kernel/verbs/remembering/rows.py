@@ -130,7 +130,7 @@ class Rows:
     def infer(self, pack: Pack) -> None:
         """Infer tags (setting ``infer-tags``) and summaries (setting ``write-summary``).
 
-        Turns get neither. Inferred tags follow the given ones, and given summaries are kept.
+        Turns get neither. Inferred tags follow the caller's tags, and the caller's summaries are kept.
         """
         # Summaries come after tags, because the order of columns is part of the event.
         rows = [row for row, kind in enumerate(self.column("kind")) if kind != "turn"]

@@ -88,8 +88,8 @@ export function Planner({ about }: { about: About }) {
           set={setRate}
         />
         <Slider
-          label="traffic"
-          shown={`${daily} recalls a day`}
+          label="recalls per day"
+          shown={`${daily}`}
           value={daily}
           low={1}
           high={Math.max(200, 4 * daily)}
@@ -122,7 +122,11 @@ export function Planner({ about }: { about: About }) {
             <th scope="col" class="number">
               extra items
             </th>
-            <th scope="col" class="number" title="Loss of recall among the first results">
+            <th
+              scope="col"
+              class="number"
+              title="Recall lost among the results while the experiment runs"
+            >
               recall cost
             </th>
             <th scope="col" class="number">

@@ -1,0 +1,11 @@
+"""Search for better policies on logs and labelled questions, with an honest judge.
+
+Programs are bred by typed mutation and crossover, or proposed by a function or a language model. The
+function ``evolve`` searches on one part of the clusters, selects on a second and reports on a third.
+"""
+
+from memlab.science.evolution._evolve import evolve
+from memlab.science.evolution._propose import ParentEvidence
+from memlab.science.evolution._result import Evolved
+
+__all__ = ["Evolved", "ParentEvidence", "evolve"]

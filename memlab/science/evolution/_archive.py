@@ -1,0 +1,83 @@
+"""Programs of a search, and the archive with the best program of each niche."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from memlab.kernel.language import Policy
+from memlab.kernel.language.graph import reachable
+from memlab.science.evaluation.parts import Floats
+
+__all__ = ["Archive", "Program"]
+
+_NICHES = 24
+"""The number of niches by cluster. With more clusters, several share a niche."""
+_BANDS = 8
+"""The number of niches by ranking: how many recalls a program ranks otherwise than the start, in eighths."""
+
+
+class Program(NamedTuple):
+    """A policy that was scored on the search part.
+
+    ``value`` is the goal over the search part, ``clusters`` the goal in each cluster, and ``outcome``
+    the goal in each recall. ``parents`` are hashes of policies.
+    """
+
+    policy: Policy
+    value: float
+    clusters: Floats
+    outcome: Floats
+    parents: tuple[str, ...]
+    operator: str
+
+    @property
+    def size(self) -> int:
+        """The number of operations of the policy."""
+        return len(reachable(self.policy.root))
+
+
+class Archive:
+    """The best program of each niche.
+
+    A niche is a size, a cluster (a Pareto front as in GEPA), or a band of difference from the start's
+    ranking. The order in which programs are added decides ties, and nothing else is random.
+    """
+
+    def __init__(self, start: Program) -> None:
+        self.start = start
+        self.niches: dict[tuple[Any, ...], tuple[tuple[float, ...], Program]] = {}
+        self.add(start)
+
+    def add(self, program: Program) -> bool:
+        """Add a program where it is the best of a niche; return whether it is of any."""
+        if not math.isfinite(program.value):
+            return False
+        size = program.size
+        entered = False
+        for niche, value in self.niches_of(program, size):
+            rank = (value, program.value, -size)
+            if niche not in self.niches or rank > self.niches[niche][0]:
+                self.niches[niche] = rank, program
+                entered = True
+        return entered
+
+    def niches_of(self, program: Program, size: int) -> Iterator[tuple[tuple[Any, ...], float]]:
+        """Return the niches of a program, with its value in each."""
+        yield ("size", size), program.value
+        moved = float((program.outcome != self.start.outcome).mean())
+        yield ("ranking", int(moved * _BANDS), size.bit_length()), program.value
+        clusters = np.nan_to_num(program.clusters, nan=-np.inf)
+        for niche in range(min(_NICHES, len(clusters))):
+            yield ("cluster", niche), float(clusters[niche::_NICHES].sum())
+
+    @property
+    def programs(self) -> list[Program]:
+        """The distinct programs, best first; of equal ones the smaller."""
+        distinct = {program.policy.hash: program for _, program in self.niches.values()}
+        return sorted(
+            distinct.values(), key=lambda item: (-item.value, item.size, item.policy.hash)
+        )

@@ -1,0 +1,183 @@
+"""Score thousands of programs on one part of a log.
+
+The candidates' features are arrays, in the order of recalls and memory ids. Programs of a search share
+most of their subexpressions with their parents. So the values of subexpressions are kept under their
+Merkle hashes, and a new program computes the path from its change to its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from memlab.kernel.language import Policy
+from memlab.kernel.language.arrays import ArrayProgram, Slates, execute
+from memlab.science.evaluation import METRICS
+from memlab.science.evaluation.parts import (
+    ARM,
+    Evidence,
+    Flags,
+    Floats,
+    Gold,
+    Ints,
+    Log,
+    Statistic,
+    TopK,
+    mean,
+    rank_top_k,
+    value_statistic,
+)
+
+__all__ = ["FeedbackGoal", "Goal", "LabelGoal", "Matrix", "read_columns", "sum_by_cluster"]
+
+_CACHE_BYTES = 192_000_000
+"""The size of the values that are kept: 800 subexpressions of 300 recalls of 100 candidates."""
+
+Arrays = tuple[Any, Flags | None]
+"""The values of a column or subexpression, and the mask of its nulls, or None."""
+
+
+def read_columns(pool: pl.DataFrame, names: Mapping[str, str]) -> dict[str, Arrays]:
+    """Return columns of a table of candidates as arrays, by the names of features.
+
+    ``names`` has the column of each feature.
+    """
+    blank: dict[Any, Any] = {pl.Boolean: False, pl.String: ""}
+    columns = {}
+    for feature, name in names.items():
+        series = pool[name]
+        nulls = series.is_null().to_numpy() if series.null_count() else None
+        if isinstance(series.dtype, pl.List):
+            values: Any = np.fromiter(series.to_list(), object, len(series))
+        else:
+            if series.dtype.is_numeric():
+                series = series.cast(pl.Float64)
+            values = series.fill_null(blank.get(series.dtype, np.nan)).to_numpy()
+            values = values.astype(object) if series.dtype == pl.String else values
+        columns[feature] = (values, nulls)
+    return columns
+
+
+class Matrix:
+    """The features of a log's candidates, with the values of subexpressions computed so far."""
+
+    def __init__(self, columns: Mapping[str, Arrays], recall: Ints) -> None:
+        self.columns, self.recall = dict(columns), recall
+        # Least recently used values are dropped first. Values depend on their key alone, so the cache changes no
+        # result. Each process has its own.
+        self._cache: dict[str, Arrays] = {}
+        self._capacity = max(8, _CACHE_BYTES // max(1, 8 * len(recall)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Features are a few megabytes; the cache is computed again in a worker.
+        return {**self.__dict__, "_cache": {}}
+
+    @cached_property
+    def _slates(self) -> Slates:
+        """The recall of each candidate, for aggregates."""
+        return Slates(len(self.recall), codes=self.recall)
+
+    def scores(self, policy: Policy) -> Floats:
+        """Return the score of each candidate, f64[n]; NaN for null."""
+        # A value is taken from the cache at the topmost node that has one, so nodes below it are not computed.
+        program = ArrayProgram(policy.root, policy.derived)
+        values, masks = program.values.copy(), program.masks.copy()
+        nullable = 0
+        for position, (i, name, *_) in enumerate(program.inputs):
+            if name not in self.columns:
+                self.columns[name] = policy.derived[name].array(
+                    {key: pair[0] for key, pair in self.columns.items()}
+                )
+            values[i], masks[i] = self.columns[name]
+            nullable |= (masks[i] is not None) << position
+        values[-1] = self._slates
+        needed = {program.slot[policy.root.index]}
+        for i in range(len(program.nodes) - 1, -1, -1):
+            node = program.nodes[i]
+            if i not in needed or not node.args:
+                continue
+            key = node.digest
+            stored = self._cache.pop(key, None)
+            if stored is None:
+                needed.update(program.slot[arg.index] for arg in node.args)
+            else:
+                values[i], masks[i] = self._cache[key] = stored
+                needed.remove(i)
+        with np.errstate(all="ignore"):
+            execute(
+                [step for step in program.compile(nullable) if step[2] in needed], values, masks
+            )
+        for i in needed:
+            if program.nodes[i].args and np.ndim(values[i]):
+                self._cache[program.nodes[i].digest] = values[i], masks[i]
+        while len(self._cache) > self._capacity:
+            del self._cache[next(iter(self._cache))]
+        i = program.slot[policy.root.index]
+        result = np.broadcast_to(np.asarray(values[i], np.float64), len(self.recall))
+        return result if masks[i] is None else np.where(masks[i], np.nan, result)
+
+
+class LabelGoal:
+    """A metric of labels, such as recall@10, computed from the ranks of relevant items alone."""
+
+    def __init__(self, gold: Gold) -> None:
+        log, self.cut, self.kind = gold.log, gold.cut, gold.name
+        self.recall, self.judged = log.recall, gold.judged.astype(np.float64)
+        self.count = np.where(gold.judged, gold.count, np.nan)
+        self.sizes = np.bincount(log.recall, minlength=len(log))
+        self.rows = log.rows_of(gold.wanted).drop_nulls().sort().to_numpy().astype(np.int64)
+        self.offset = np.arange(len(log.recall)) - (np.cumsum(self.sizes) - self.sizes)[log.recall]
+        self.statistic: Statistic = mean
+
+    def ranks(self, scores: Floats) -> Ints:
+        """Return the rank of each relevant item within its pool; 0 for an item without a score."""
+        scores = np.where(np.isfinite(scores), scores, -np.inf)
+        padded = np.full((len(self.sizes), int(self.sizes.max(initial=1))), -np.inf)
+        padded[self.recall, self.offset] = scores
+        pool, own = padded[self.recall[self.rows]], scores[self.rows][:, None]
+        # Ties are broken by memory id, the order of the rows.
+        earlier = np.arange(pool.shape[1]) < self.offset[self.rows][:, None]
+        rank = 1 + ((pool > own) | ((pool == own) & earlier)).sum(axis=1)
+        return np.where(np.isneginf(own[:, 0]), 0, rank)
+
+    def totals(self, scores: Floats) -> Floats:
+        """Return whether each recall has labels, and its metric: f64[recalls, 2]."""
+        rank = self.ranks(scores)
+        visible = (rank > 0) & (rank <= self.cut)
+        relevant = np.zeros((len(self.sizes), self.cut), dtype=np.bool_)
+        relevant[self.recall[self.rows[visible]], rank[visible] - 1] = True
+        values = METRICS[self.kind](relevant, self.count)
+        return np.column_stack([self.judged, np.nan_to_num(values)])
+
+
+class FeedbackGoal:
+    """The mean reward of a policy, where unsupported items count as the minimum reward."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.statistic: Statistic = value_statistic(evidence.estimator, evidence.reward_range[0])
+
+    def top_k(self, scores: Floats, name: str = "") -> TopK:
+        """Return the items that a policy with these scores would show."""
+        log = self.evidence.log
+        rows, ranks = rank_top_k(scores, log.recall, log.limit)
+        order = np.argsort(rows)
+        return TopK(name, rows[order], np.zeros(len(log)), ranks[order])
+
+    def totals(self, scores: Floats) -> Floats:
+        """Return the sums of rewards and weights of each recall: f64[recalls, 1 + ARM]."""
+        return self.evidence.totals(self.top_k(scores))[:, : 1 + ARM]
+
+
+Goal = LabelGoal | FeedbackGoal
+
+
+def sum_by_cluster(log: Log, totals: Floats) -> Floats:
+    """Return the sums of the totals of each cluster's recalls."""
+    sums = np.zeros((log.clusters, totals.shape[1]))
+    np.add.at(sums, log.cluster, totals)
+    return sums

@@ -1,0 +1,301 @@
+"""Rounds of variation, selection into the archive, and tuning of constants.
+
+A round is a fixed number of programs in four tasks. Each task starts from the same archive with its own
+generator, so its result depends on the seed, the round and its number, not on the executor. The state
+after a round is written to the folder, so a search continues from its last round.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from memlab.errors import InputError, PolicyError
+from memlab.kernel.base.disk import replacing, writing
+from memlab.kernel.language import Policy, policy_parts
+from memlab.kernel.language.writer import number
+from memlab.science.batch import run_tasks
+from memlab.science.breeding import crossover, mutate
+from memlab.science.evaluation.parts import Floats, Ints, search_point
+from memlab.science.evolution._archive import Archive, Program
+from memlab.science.evolution._data import Data, Part
+from memlab.science.evolution._matrix import sum_by_cluster
+from memlab.subjects.lens import literals
+from memlab.subjects.lens.edit import edited
+
+__all__ = ["ROUND", "Search", "State", "run_round", "score_program"]
+
+_TASKS = 4
+"""The tasks of a round: enough for the cores of a laptop, and few enough that each sees a full archive."""
+ROUND = 500
+"""The programs of a round: seconds of work, so that little is lost by an interruption."""
+_CROSSOVER, _TWO_EDITS = 0.25, 0.3
+"""The shares of crossovers, and of mutations with two edits. A search over one LoCoMo conversation chose them."""
+_TOURNAMENT = 3
+"""The programs of a tournament. Half of the parents win one; the others are drawn evenly from the archive."""
+_TUNED, _SPAN = 8, 1.2
+"""The most constants that are tuned at once, and the largest logarithm of a factor (3.3)."""
+_DIGITS = 12
+"""The digits by which values are compared, as in ``memlab.tune``. Later digits depend on the processor."""
+
+
+@dataclass
+class State:
+    """What a search has found after its rounds."""
+
+    archive: Archive
+    rounds: int = 0
+    tried: int = 0
+    seconds: float = 0.0
+    tuned: list[str] = field(default_factory=list)
+    lineage: dict[str, tuple[tuple[str, ...], str, float]] = field(default_factory=dict)
+    proposals: int = 0
+    refusals: list[str] = field(default_factory=list)
+
+    def add(self, program: Program) -> bool:
+        """Add a program to the archive, and remember its parents if it enters."""
+        entered = self.archive.add(program)
+        if entered:
+            row = program.parents, program.operator, program.value
+            self.lineage.setdefault(program.policy.hash, row)
+        return entered
+
+
+class Search(NamedTuple):
+    """What the tasks of all rounds share: the search part, the anchors and the limits."""
+
+    part: Part
+    start: Policy
+    anchors: Ints
+    floor: Floats
+    max_nodes: int
+    seed: int
+
+
+def score_program(part: Part, policy: Policy, parents: tuple[str, ...], operator: str) -> Program:
+    """Return a policy with its goal on a part of the data."""
+    scores = part.matrix.scores(policy)
+    totals = part.goal.totals(scores)
+    sums = sum_by_cluster(part.log, totals)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = float(part.goal.statistic(sums.sum(axis=0)))
+        clusters, outcome = part.goal.statistic(sums), part.goal.statistic(totals)
+    value = float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else -math.inf
+    # A policy without a finite score shows nothing, and evaluate refuses it.
+    value = value if np.isfinite(scores).any() else -math.inf
+    return Program(policy, value, clusters, np.nan_to_num(outcome), parents, operator)
+
+
+def open_search(data: Data, seed: int, max_nodes: int) -> tuple[Search, State]:
+    """Return the search, and its state with the start alone."""
+    part = data.parts["search"]
+    start = score_program(part, data.start, (), "start")
+    if not math.isfinite(start.value):
+        raise InputError(
+            "The start has no value on the search part: the log has no rewards with known propensities for its items. "
+            "Call memlab.evaluate for the reasons."
+        )
+    search = Search(part, data.start, data.anchors, start.outcome[data.anchors], max_nodes, seed)
+    state = State(Archive(start))
+    state.lineage[data.start.hash] = (), "start", start.value
+    return search, state
+
+
+def run_round(search: Search, state: State, programs: int, executor: Any) -> None:
+    """Run a round, and merge what its tasks found into the state in their order."""
+    sizes = [programs // _TASKS + (task < programs % _TASKS) for task in range(_TASKS)]
+    tuned = next(
+        (item for item in state.archive.programs if item.policy.hash not in state.tuned), None
+    )
+    work = partial(_run_task, search, state.archive, state.rounds, tuned)
+    results = run_tasks(work, list(enumerate(sizes)), executor)
+    for programs_of_task in results:
+        for program in programs_of_task:
+            state.add(program)
+    if tuned is not None:
+        state.tuned.append(tuned.policy.hash)
+    state.rounds += 1
+    state.tried += programs
+
+
+def _run_task(
+    search: Search,
+    archive: Archive,
+    round: int,
+    tuned: Program | None,
+    task: tuple[int, int],
+    _: Callable[[float], object],
+) -> list[Program]:
+    """Return the programs of a task that enter a copy of the archive, in order."""
+    index, left = task
+    rng = np.random.default_rng((search.seed, round, index))
+    local = Archive(archive.start)
+    local.niches = dict(archive.niches)
+    entered: list[Program] = []
+
+    def keep(policy: Policy, parents: tuple[str, ...], operator: str) -> Program:
+        """Score a policy, and add it unless it does worse on an anchor."""
+        program = score_program(search.part, policy, parents, operator)
+        if (program.outcome[search.anchors] >= search.floor).all() and local.add(program):
+            entered.append(program)
+        return program
+
+    # The first task tunes the best program that was not tuned yet.
+    if index == 0 and tuned is not None:
+        left -= _tune(tuned, left, rng, keep)
+    parents = local.programs
+    for count in range(left):
+        if count % 20 == 19:
+            parents = local.programs
+        parent = _choose(parents, rng)
+        if rng.random() < _CROSSOVER and len(parents) > 1:
+            other = _choose(parents, rng)
+            child = crossover(parent.policy, other.policy, rng, max_nodes=search.max_nodes)
+            origin: tuple[str, ...] = parent.policy.hash, other.policy.hash
+        else:
+            edits = 2 if rng.random() < _TWO_EDITS else 1
+            child = mutate(parent.policy, rng, edits=edits, max_nodes=search.max_nodes)
+            origin = (parent.policy.hash,)
+        if child.changed:
+            keep(child.policy, origin, child.edits[0].partition(":")[0])
+    return entered
+
+
+def _choose(programs: list[Program], rng: np.random.Generator) -> Program:
+    """Return a parent: the winner of a tournament, or any program. Programs are sorted, best first."""
+    drawn = rng.integers(len(programs), size=_TOURNAMENT)
+    return programs[int(drawn.min() if rng.random() < 0.5 else drawn[0])]
+
+
+def _tune(
+    program: Program,
+    budget: int,
+    rng: np.random.Generator,
+    keep: Callable[[Policy, tuple[str, ...], str], Program],
+) -> int:
+    """Tune constants of a program as ``memlab.tune`` does, and return the number of programs."""
+    # Constants are multiplied, so that their sign stays; mutations change signs.
+    policy = program.policy
+    numbers = [item for item in literals(policy) if not item.structural]
+    params = [item for item in policy.params.values() if item.value]
+    chosen: list[Any] = [*numbers, *params]
+    if not chosen or budget < 20:
+        return 0
+    chosen = [chosen[i] for i in sorted(rng.permutation(len(chosen))[:_TUNED])]
+    spent = 0
+
+    def loss(factors: Floats) -> float:
+        """Return minus the value of the program with its constants multiplied."""
+        nonlocal spent
+        if spent >= budget:
+            return math.inf
+        spent += 1
+        changes, values = {}, {}
+        for item, factor in zip(chosen, np.exp(factors), strict=True):
+            value = float(f"{item.value * factor:.4g}")
+            if item in params:
+                values[item.name] = float(np.clip(value, item.low, item.high))
+            else:
+                changes[item.span] = number(value)
+        try:
+            tuned = edited(policy, changes, values=values)
+        except PolicyError:
+            return math.inf
+        scored = keep(tuned, (policy.hash,), "tune")
+        return -scored.value if math.isfinite(scored.value) else math.inf
+
+    search_point(loss, [(-_SPAN, _SPAN)] * len(chosen), [0.0] * len(chosen), budget, rng)
+    return spent
+
+
+# The folder of a search has one file, which is replaced after each round.
+
+_FILE = "search.json"
+"""The file of a search, which is replaced as a whole so that an interruption leaves the last round."""
+
+
+def digest_inputs(data: Data, **inputs: Any) -> str:
+    """Return the hash of what a search depends on."""
+    texts = [
+        data.prepared.log.digest(),
+        data.start.hash,
+        data.metric,
+        repr(sorted(data.signature.inputs)),
+    ]
+    for part in data.parts.values():
+        texts.append(part.log.digest())
+        texts += [
+            repr(
+                np.asarray(
+                    part.goal.statistic(part.goal.totals(part.matrix.scores(data.start)))
+                ).tolist()
+            )
+        ]
+    return hashlib.sha256(
+        json.dumps([texts, inputs], sort_keys=True, default=str).encode()
+    ).hexdigest()
+
+
+def save_state(folder: Path, inputs: str, state: State) -> None:
+    """Write the state of a search to its folder."""
+    programs = {program.policy.hash: program for _, program in state.archive.niches.values()}
+    body = {
+        "inputs": inputs,
+        "rounds": state.rounds,
+        "tried": state.tried,
+        "seconds": state.seconds,
+        "tuned": state.tuned,
+        "proposals": state.proposals,
+        "refusals": state.refusals,
+        "lineage": {key: [list(row[0]), *row[1:]] for key, row in state.lineage.items()},
+        "programs": {
+            key: [*policy_parts(item.policy), item.parents, item.operator]
+            for key, item in programs.items()
+        },
+        "niches": [
+            [key, program.policy.hash] for key, (_, program) in state.archive.niches.items()
+        ],
+    }
+    with writing(f"The search in {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
+        with replacing(folder / _FILE) as file:
+            file.write(json.dumps(body).encode())
+
+
+def load_state(folder: Path, inputs: str, data: Data, state: State) -> bool:
+    """Continue from the folder of an earlier search with the same inputs; return whether there is one."""
+    path = folder / _FILE
+    if not path.exists():
+        return False
+    try:
+        body: Mapping[str, Any] = json.loads(path.read_bytes())
+        stored = body["inputs"]
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{path} is not the state of a search. Name another folder.") from None
+    if stored != inputs:
+        raise InputError(
+            f"{folder} has a search with other data, start, seed, metric or budget. Its report part has been or will be "
+            "read for that search, so it cannot be continued with others. Name another folder."
+        )
+    programs = {}
+    for key, (text, helpers, params, parents, operator) in body["programs"].items():
+        policy = data.compile(text, helpers, params)
+        programs[key] = score_program(data.parts["search"], policy, tuple(parents), operator)
+    archive = state.archive
+    archive.niches = {}
+    for niche, key in body["niches"]:
+        program = programs[key]
+        ranks = dict(archive.niches_of(program, program.size))
+        archive.niches[tuple(niche)] = (ranks[tuple(niche)], program.value, -program.size), program
+    for name in ("rounds", "tried", "seconds", "tuned", "proposals", "refusals"):
+        setattr(state, name, body[name])
+    state.lineage = {key: (tuple(row[0]), row[1], row[2]) for key, row in body["lineage"].items()}
+    return True

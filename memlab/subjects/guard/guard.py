@@ -1,0 +1,405 @@
+"""``lab.guard``: begin a guard, report on it, and forecast it from the log."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from memlab.errors import InputError
+from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.display import Report, Table
+from memlab.kernel.policies import Pack, PolicyLike, as_pack
+from memlab.kernel.recall import Hits
+from memlab.kernel.slates import Slates
+from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.policies.policies import begin_challenge
+from memlab.subjects.guard.process import Floats, LossProcess, forecast_recalls
+from memlab.subjects.guard.register import GuardRecord, Guards
+
+__all__ = ["Guard", "guard_pack"]
+
+_LOSSES = (0.1, 0.2, 0.4, 0.8)
+"""Losses of the forecast, in standard deviations of the reward of a recall."""
+
+_QUERIES, _RECALLS = 20, 1_000
+"""Queries that both packs rank, and judged recalls that are read, for the forecast.
+
+Ranking takes a third of a second. A standard deviation of 1,000 rewards is within 5%.
+"""
+
+_FEW = 20
+"""Minimum number of judged recalls for a standard deviation, which is then within 16% in most cases."""
+
+
+@dataclass(frozen=True, repr=False)
+class Guard(Report):
+    """A pack that serves a share of recalls until it is in use, rolled back or ended.
+
+    A loss is the mean reward of a recall under the active pack minus that under the guarded pack.
+
+    Attributes
+    ----------
+    pack, hash
+        Name and hash of the guarded pack.
+    state
+        "planned", "running", "rolled back", "in use" (the pack became active), "replaced" (another
+        pack became active) or "ended" (by hand).
+    share
+        Probability that a recall shows the results of the guarded pack; 0 in shadow.
+    tolerance
+        Loss of reward per recall that is accepted.
+    level
+        Confidence of ``low``, of ``high`` and of a rollback.
+    since, until
+        Times of the beginning and of the end; None before them.
+    served
+        Number of recalls with results of the active pack only, of the guarded pack only, and of both.
+    judged
+        Number of recalls whose feedback counts.
+    loss, low, high
+        Loss per judged recall, and its bounds, each of which holds after every recall with the
+        confidence ``level``.
+    forecast
+        Number of recalls after which a loss rolls the pack back, from the log before the guard; empty
+        in later reports. Columns: ``loss`` per recall, ``sd``
+        (the loss in standard deviations of the reward of a recall), ``judged`` and ``judged_95``
+        (judged recalls in half and in 95% of cases), ``recalls_95`` (with recalls without feedback),
+        ``guarded_95`` (of those, recalls that the guarded pack serves). Null means more than ten million, or a loss
+        above the mean reward.
+    basis
+        Data of the forecast, in one sentence.
+    reason
+        Reason given for the guard.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> guard = lab.guard("companion", share=0.1)
+    >>> guard.state, guard.judged
+    ('running', 0)
+    """
+
+    pack: str
+    hash: str
+    state: str
+    share: float
+    tolerance: float
+    level: float
+    since: datetime | None = None
+    until: datetime | None = None
+    served: tuple[int, int, int] = (0, 0, 0)
+    judged: int = 0
+    loss: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    forecast: pl.DataFrame = field(default_factory=pl.DataFrame, compare=False)
+    basis: str = ""
+    reason: str = ""
+    _lab: Any = field(default=None, compare=False)
+    _record: GuardRecord | None = field(default=None, compare=False)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """A frame with one row per recall: the loss so far, or the shadow comparison.
+
+        Columns: ``recall`` (its event), ``guarded`` (1 for results of the guarded pack, 0 for those
+        of the active pack, -1 if both have the same), ``reward`` from 0 to 1, ``loss``, ``low`` and
+        ``high``. In shadow: ``recall``, ``at``, ``common`` (share of the results that the guarded
+        pack has too), ``reward`` (sum of the results) and ``kept`` (of those results that both have).
+        """
+        if self._record is None:
+            return pl.DataFrame()
+        shadow = self._record.shadow
+        return _read_shadow(self._lab, self._record) if shadow else _track(self._lab, self._record)
+
+    @property
+    def title(self) -> str:
+        """The state of the guard in one sentence."""
+        if self.state == "planned":
+            return f"{self.pack} would serve {self.share:.0%} of recalls. Nothing has begun."
+        if self._record is not None and self._record.shadow:
+            return self._shadow_title()
+        judged = f"{self.judged:,} judged recall{'s' * (self.judged != 1)}"
+        if not self.judged:
+            return f"{self.pack} serves {self.share:.0%} of recalls ({self.state}). None was judged yet."
+        loss = f"the loss per recall is {self.loss:.3f}, between {self.low:.3f} and {self.high:.3f}"
+        outcome = {
+            "running": "still serves",
+            "rolled back": "was rolled back from",
+            "in use": "is active now and served",
+            "replaced": "served, until another pack became active,",
+            "ended": "served, until it was ended by hand,",
+        }[self.state]
+        return f"{self.pack} {outcome} {self.share:.0%} of recalls. After {judged}, {loss}."
+
+    def _shadow_title(self) -> str:
+        active, _, same = self.served
+        rows = self.frame
+        kept, reward, common = (float(rows[name].sum()) for name in ("kept", "reward", "common"))
+        share = f", and {kept / reward:.0%} of their reward" if reward > 0 else ""
+        return (
+            f"{self.pack} runs in shadow ({self.state}): {active + same:,} recalls, {active:,} with other results."
+            + (f" It has {common / len(rows):.0%} of the results{share}." if len(rows) else "")
+        )
+
+    def _display(self) -> object:
+        rows = [
+            (f"{row['loss']:.3f}", f"{row['sd']:.1f}", *map(_count, list(row.values())[2:]))
+            for row in self.forecast.to_dicts()
+        ]
+        heads = ("loss", "sd", "judged, half", "judged, 95%", "recalls, 95%", "guarded, 95%")
+        notes = (self.basis,) if self.basis else ()
+        title = "Recalls until a loss rolls the pack back"
+        return self.title, *([Table(title, heads, rows, notes)] if rows else [])
+
+
+def _count(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def guard_pack(
+    lab: Any,
+    core: Core,
+    pack: PolicyLike | None,
+    *,
+    share: float,
+    tolerance: float,
+    level: float,
+    shadow: bool,
+    missing: Literal["censor", "zero"],
+    wait: int,
+    reward_range: tuple[float, float],
+    plan: bool,
+    reason: str,
+) -> Guard:
+    """Begin a guard, forecast its length, or report on it; see ``Lab.guard``."""
+    low, high = map(float, reward_range)
+    if not low < high or not math.isfinite(high - low):
+        raise InputError(f"reward_range is a lower and a higher number, not {reward_range!r:.60}.")
+    if pack is None:
+        records = core.store.state.projection(Guards).records
+        if not records:
+            raise InputError("No pack was guarded yet. Begin with lab.guard(pack, share=0.1).")
+        return _report(lab, records[-1])
+    loaded = as_pack(pack, lambda: core.pack)
+    options = {
+        "share": 0.0 if shadow else share,
+        "tolerance": tolerance / (high - low),
+        "level": level,
+        "shadow": int(shadow),
+        "zero": int(missing == "zero"),
+        "wait": wait,
+        "low": low,
+        "high": high,
+    }
+    forecast, basis = (pl.DataFrame(), "") if shadow else _forecast(lab, loaded, options)
+    if plan:
+        return Guard(
+            loaded.name,
+            loaded.hash,
+            "planned",
+            options["share"],
+            tolerance,
+            level,
+            forecast=forecast,
+            basis=basis,
+            reason=reason,
+        )
+    with core.store.exclusive():
+        if core.store.versions.refuses_chance:
+            raise InputError(
+                "A guard leaves results to chance, and the owner of this lab refused that with "
+                "lab.policies.explore(False). Allow it with lab.policies.explore(True)."
+            )
+        # Design ab draws one of both packs in ``rate`` of the recalls, so the guarded one in half of them.
+        begin_challenge(
+            lab.policies, loaded, "ab", "auto", 2 * options["share"], reason, guard=options
+        )
+        return _report(lab, core.store.state.projection(Guards).records[-1], forecast, basis)
+
+
+def _report(
+    lab: Any, record: GuardRecord, forecast: pl.DataFrame | None = None, basis: str = ""
+) -> Guard:
+    """Return the state of a guard."""
+    options = record.options
+    scale, bounds = options["high"] - options["low"], [math.nan] * 3
+    judged = 0 if record.shadow else int(record.process.recalls[0])
+    if judged:
+        bounds = [float(bound[0]) for bound in record.process.bounds(options["level"])]
+    active, guarded, same = record.served
+    return Guard(
+        record.pack,
+        record.hash,
+        record.ended or "running",
+        options["share"],
+        options["tolerance"] * scale,
+        options["level"],
+        from_micros(record.at),
+        None if record.until is None else from_micros(record.until),
+        (active, guarded, same),
+        judged,
+        bounds[0] * scale,
+        bounds[1] * scale,
+        bounds[2] * scale,
+        forecast=pl.DataFrame() if forecast is None else forecast,
+        basis=basis,
+        reason=record.reason,
+        _lab=lab,
+        _record=record,
+    )
+
+
+# -- frames -----------------------------------------------------------------------------------------------------------
+
+
+def _track(lab: Any, record: GuardRecord) -> pl.DataFrame:
+    """Return a frame, rebuilt from events, with one row per recall whose feedback counts."""
+    guards, rows, states = Guards(), list[list[float]](), []
+    for event in lab.io.store.journal.events(record.seq - 1, kinds=Guards.kinds):
+        guards.fold(event)
+        again = guards.records[0]
+        if again.process.recalls[0] > len(rows):
+            rows.append(again.latest)
+            states.append(again.process.dump())
+        if again.until is not None:
+            break
+    frame = pl.DataFrame(
+        rows,
+        schema={"recall": pl.Float64, "guarded": pl.Float64, "reward": pl.Float64},
+        orient="row",
+    ).cast({"recall": pl.Int64, "guarded": pl.Int8})
+    # The intervals of all rows are computed at once: a bisection for each would take minutes.
+    process = LossProcess(record.options["share"], runs=len(rows))
+    if rows:
+        process.load(np.array(states).T)
+    scale = record.options["high"] - record.options["low"]
+    bounds = process.bounds(record.options["level"])
+    return frame.with_columns(
+        pl.Series(name, values * scale)
+        for name, values in zip(("loss", "low", "high"), bounds, strict=True)
+    )
+
+
+def _read_shadow(lab: Any, record: GuardRecord) -> pl.DataFrame:
+    """Return a comparison of both packs' results for each recall under a shadow guard."""
+    slates = lab.slates()
+    decisions = slates.decisions.filter(
+        pl.col("decision") > record.seq, pl.col("challenge").is_not_null()
+    )
+    judged = _rewards(slates).filter(pl.col("decision") > record.seq).collect()
+    rewards: dict[int, dict[int, float]] = {}
+    for decision, memory, reward in judged.iter_rows():
+        rewards.setdefault(decision, {})[memory] = reward
+    rows = []
+    for decision, at, text in decisions.select("decision", "at", "challenge").collect().iter_rows():
+        challenge = json.loads(text)
+        head = challenge["heads"].get(record.pack)
+        if head is None or (record.until is not None and at > from_micros(record.until)):
+            continue
+        own, live, earned = set(head["ids"]), challenge["live"], rewards.get(decision, {})
+        common = sum(id in own for id in live) / len(live) if live else 1.0
+        kept = sum(reward for id, reward in earned.items() if id in own)
+        rows.append((decision, at, common, float(sum(earned.values())), float(kept)))
+    stamp, floats = (
+        pl.Datetime("us", "UTC"),
+        dict.fromkeys(("common", "reward", "kept"), pl.Float64),
+    )
+    return pl.DataFrame(rows, schema={"recall": pl.Int64, "at": stamp, **floats}, orient="row")
+
+
+def _rewards(slates: Slates) -> pl.LazyFrame:
+    """Return the reward of each judgement; an outcome without a reward counts as 1 or 0."""
+    by_outcome = (pl.col("outcome") == "success").cast(pl.Float64)
+    return slates.feedback.filter(pl.col("decision").is_not_null()).select(
+        "decision", "memory_id", reward=pl.coalesce("reward", by_outcome)
+    )
+
+
+# -- the forecast -----------------------------------------------------------------------------------------------------
+
+
+class _Log(NamedTuple):
+    """Rewards from 0 to 1 of judged recalls, the share of judged recalls, and of differing results."""
+
+    rewards: Floats
+    judged: float
+    differs: float
+    basis: str
+
+
+def _forecast(lab: Any, pack: Pack, options: Mapping[str, float]) -> tuple[pl.DataFrame, str]:
+    """Return the forecast number of recalls before a rollback for each loss, and its basis."""
+    log = _read_log(lab, pack, options)
+    rows = []
+    for sd in _LOSSES:
+        loss = sd * float(log.rewards.std())
+        excess = loss - options["tolerance"]
+        counts = [
+            # Recalls with the same results cost nothing and say nothing.
+            forecast_recalls(
+                log.rewards,
+                excess / log.differs if log.differs else 0.0,
+                options["share"],
+                level=options["level"],
+                chance=chance,
+            )
+            for chance in (0.5, 0.95)
+        ]
+        half, most = (
+            None if count is None else math.ceil(count / log.differs + options["wait"])
+            for count in counts
+        )
+        recalls = None if most is None else math.ceil(most / log.judged)
+        guarded = None if recalls is None else math.ceil(recalls * options["share"])
+        rows.append((loss * (options["high"] - options["low"]), sd, half, most, recalls, guarded))
+    columns = {"loss": pl.Float64, "sd": pl.Float64} | dict.fromkeys(
+        ("judged", "judged_95", "recalls_95", "guarded_95"), pl.Int64
+    )
+    return pl.DataFrame(rows, schema=columns, orient="row"), log.basis
+
+
+def _read_log(lab: Any, pack: Pack, options: Mapping[str, float]) -> _Log:
+    """Return the rewards and differences in the latest logged recalls, for a forecast."""
+    slates, low, scale = lab.slates(), options["low"], options["high"] - options["low"]
+    by_recall = _rewards(slates).group_by("decision").agg(pl.col("reward").mean())
+    latest = by_recall.sort("decision").tail(_RECALLS).collect()
+    rewards = np.clip((latest["reward"].to_numpy() - low) / scale, 0.0, 1.0)
+    first = latest["decision"].min() if len(latest) else 0
+    decisions = slates.decisions.filter(pl.col("decision") >= first).select("query").collect()
+    silent = max(len(decisions) - len(latest), 0)
+    judged = len(latest) / (len(latest) + silent) if len(latest) else 1.0
+    if options["zero"]:
+        rewards, judged = np.concatenate([rewards, np.zeros(silent)]), 1.0
+    queries = decisions["query"].drop_nulls().unique(maintain_order=True).tail(_QUERIES).to_list()
+    differing = [
+        _ids(lab.recall(query, log=False)) != _ids(lab.recall(query, pack=pack, log=False))
+        for query in queries
+    ]
+    differs = float(np.mean(differing)) if differing else 1.0
+    if len(latest) < _FEW or not rewards.std():
+        rewards = np.array([0.0, 1.0])
+        basis = (
+            f"The log has {len(latest)} judged recalls, too few or too equal for a forecast. Rewards are assumed to be "
+            "the lowest or the highest one, each in half of the recalls."
+        )
+    else:
+        basis = (
+            f"From {len(latest):,} judged recalls: mean reward {low + float(rewards.mean()) * scale:.2f}, standard "
+            f"deviation {float(rewards.std()) * scale:.2f}. {judged:.0%} of recalls count."
+        )
+    if queries:
+        basis += f" {differs:.0%} of {len(queries)} logged queries have other results."
+    return _Log(rewards, judged, differs, basis)
+
+
+def _ids(hits: Hits) -> list[int]:
+    return [hit.id for hit in hits]

@@ -1,0 +1,30 @@
+"""The rollback of a guarded pack, which follows feedback without a call of the owner."""
+
+from __future__ import annotations
+
+from memlab.kernel.verbs.core import Core
+from memlab.kernel.verbs.policies.policies import LabPolicies
+from memlab.subjects.guard.register import Guards
+
+__all__ = ["roll_back"]
+
+
+def roll_back(core: Core) -> None:
+    """End the running guard if the guarded pack is worse than the active pack.
+
+    The function runs after feedback was stored.
+    """
+    guard = core.store.state.projection(Guards).running
+    if guard is None or not guard.decided:
+        return
+    with core.store.exclusive():
+        guard = core.store.state.projection(Guards).running
+        if guard is None or not guard.decided:  # Another process was faster.
+            return
+        loss, low, _ = (float(bound[0]) for bound in guard.process.bounds(guard.options["level"]))
+        scale = guard.options["high"] - guard.options["low"]
+        reason = (
+            f"Rolled back after {guard.process.recalls[0]:,.0f} judged recalls: the loss per recall is "
+            f"{loss * scale:.3f}, at least {low * scale:.3f}."
+        )
+        LabPolicies(core).end_challenge(guard.pack, reason=reason)
