@@ -282,7 +282,8 @@ def write_page() -> str:
     pieces.append(
         "Ages and half-lives in arguments of helpers may have any unit, unless the name of an "
         "argument says days or minutes. A feature among the arguments of a policy hides the helper of"
-        " the same name. With `recency` as an argument, for example, call `half-life-decay`."
+        " the same name. For example, a policy with `recency` as an argument calls `half-life-decay` "
+        "instead of the helper `recency`."
     )
     helpers = [(f"`({' '.join((h.name, *h.arguments))})`", h.doc) for h in library().values()]
     pieces += [table("helper | meaning", helpers), *examples.pop("Helpers")]
