@@ -17,9 +17,12 @@ distribution keeps its kind. The runs go through ``LossProcess``, the code of th
 - *rolled back*: the share of runs that are rolled back within 2,000 recalls (.4), 8,000 (.2) or 20,000 (0)
 - *median*: the recall of the rollback in half of the runs; *forecast*: that of ``lab.guard(..., plan=True)``
 
-**Ways.** The same runs by other tests: without the expectation of the reward (plain inverse probabilities), the betting
-product instead of the sequence, the sequence with two-sided bounds, and guarded recalls alone against the mean of the
-active pack, as if it were known. The last one is no test that a lab could run.
+**Ways.** ``--ways`` runs other tests on the same recalls:
+
+- *no expectation*: plain inverse probabilities, without the expectation of the reward
+- *betting product*: the product of 1 + rate times loss, which has no interval
+- *two-sided*: half of the error for each bound
+- *guarded alone, known mean*: guarded recalls against the true mean of the active pack, which no lab knows
 """
 
 from __future__ import annotations
@@ -226,9 +229,9 @@ def main() -> None:
                         "forecast": expected,
                     }
                 )
-                shown = "-" if math.isinf(median) else f"{median:,.0f}"
+                printed = "-" if math.isinf(median) else f"{median:,.0f}"
                 print(
-                    f"{way:<27}{world.name:<14}{sd:>5}{recalls:>9,}{share:>13.3f}{shown:>8}{expected or '-':>10}",
+                    f"{way:<27}{world.name:<14}{sd:>5}{recalls:>9,}{share:>13.3f}{printed:>8}{expected or '-':>10}",
                     flush=True,
                 )
     shipped = [row for row in rows if row["loss"]]

@@ -1,10 +1,11 @@
-"""``lab.guard``: what it shows, when it rolls back, how it ends, and what it forecasts."""
+"""``lab.guard``: shown results, rollbacks, the ends of a guard, and forecasts."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -142,7 +143,7 @@ def test_a_guard_needs_consent_and_stands_alone() -> None:
     with pytest.raises(InputError, match="No pack was guarded yet"):
         lab.guard()
     lab.policies.explore(False)
-    with pytest.raises(InputError, match=r"refused that with .*explore\(False\)"):
+    with pytest.raises(InputError, match=r"refused random draws with .*explore\(False\)"):
         lab.guard("companion")
     lab.policies.explore(True)
     with pytest.raises(InputError, match="is the active pack"):
@@ -254,7 +255,16 @@ def test_a_guard_shows_hostile_names_as_text() -> None:
     lab = make_lab()
     guard = lab.guard(WORSE, reason="<script>alert(1)</script>")
     assert "<script>" not in guard._repr_html_()
-    assert "worse serves 10% of recalls" in repr(guard)
+    assert "worse at 10% of recalls: running" in repr(guard)
+
+
+def test_answers_that_are_read_count_as_feedback() -> None:
+    lab = make_lab()
+    lab.guard(WORSE, share=0.4, wait=0)
+    for number in range(4):
+        hits = lab.recall(f"note {number} on {TOPICS[number]}", limit=3)
+        lab.agents.credits.answer(f"That is {hits[0].text}.", hits)
+    assert lab.guard().judged > 0
 
 
 # -- the fold ---------------------------------------------------------------------------------------------------------
@@ -296,7 +306,7 @@ def fold(events: list[Event], dumped: object = None) -> Guards:
 def test_folding_a_prefix_and_the_rest_equals_folding_all(data: st.DataObject) -> None:
     events = history(data)
     cut = data.draw(st.integers(0, len(events)))
-    stored = json.loads(json.dumps(fold(events[:cut]).dump()))
+    stored = msgspec.msgpack.decode(msgspec.msgpack.encode(fold(events[:cut]).dump()))
     assert fold(events[cut:], stored).dump() == fold(events).dump()
 
 
@@ -323,6 +333,18 @@ def test_many_runs_equal_single_runs_to_the_bit() -> None:
         run(alone, arms[:, [index]], rewards[:, [index]])
         for one, many in zip(alone.bounds(0.95), together.bounds(0.95), strict=True):
             assert one[0] == many[index]
+
+
+def test_a_lab_and_a_simulation_agree_to_the_bit() -> None:
+    lab = make_lab()
+    lab.guard(WORSE, share=0.2, wait=0)
+    serve(lab, 60, guarded=0.5, active=0.6)
+    frame, process = lab.guard().frame, LossProcess(0.2)
+    rows = frame.select("guarded", "reward", "loss", "low", "high").iter_rows()
+    assert frame["guarded"].n_unique() > 1
+    for guarded, reward, *expected in rows:
+        process.add(np.array([guarded]), np.array([reward]))
+        assert [float(bound[0]) for bound in process.bounds(0.95)] == expected
 
 
 def test_an_equal_pack_is_seldom_excluded_and_the_interval_covers() -> None:

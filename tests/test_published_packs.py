@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -93,7 +94,12 @@ def test_equal_packs_and_evidence_give_equal_bytes(tmp_path: Path, mine: Path) -
         for values in ([0.1, 0.2], [0.3, 0.4, 0.5, 0.6])[:: 1 if name == "a" else -1]:
             store(tmp_path / name, pack, values)
         memlab.publish_pack(mine, tmp_path / f"{name}.mempack", evidence=[tmp_path / name])
-    assert (tmp_path / "a.mempack").read_bytes() == (tmp_path / "b.mempack").read_bytes()
+    store(tmp_path / "c", pack, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    both = [tmp_path / "a", tmp_path / "c"]
+    memlab.publish_pack(mine, tmp_path / "c.mempack", evidence=both)
+    memlab.publish_pack(mine, tmp_path / "d.mempack", evidence=both[::-1])
+    data = {name: (tmp_path / f"{name}.mempack").read_bytes() for name in "abcd"}
+    assert data["a"] == data["b"] != data["c"] == data["d"]
 
 
 def test_one_changed_byte_is_refused_anywhere(tmp_path: Path) -> None:
@@ -149,6 +155,18 @@ def test_a_forged_hash_cell_or_figure_is_refused(tmp_path: Path, mine: Path) -> 
 
     with pytest.raises(DatasetError, match="figures of recall@5"):
         memlab.pull_pack(forge(of_other_rows))
+
+
+def test_inputs_that_are_nested_deeply_are_refused(tmp_path: Path, mine: Path) -> None:
+    store(tmp_path / "runs", memlab.load_pack(mine), [0.1, 0.2])
+    path = memlab.publish_pack(mine, tmp_path / "mine.mempack", evidence=tmp_path / "runs")
+    body = path.read_bytes().partition(b"\n")[2]
+    # JSON is decoded to a greater depth than Python encodes it, by a few levels
+    for depth in (*range(700, 1_000, 3), 100_000):
+        nested = b'"inputs":{"a":' + b"[" * depth + b"]" * depth + b","
+        path.write_bytes(hostile.seal(body.replace(b'"inputs":{', nested)))
+        with pytest.raises(DatasetError, match=r"is invalid|too deeply"):
+            memlab.pull_pack(path)
 
 
 def test_what_cannot_be_published_is_said_and_nothing_is_written(
@@ -247,6 +265,21 @@ def test_a_forger_who_changes_rows_and_figures_alike_is_found_by_the_check(
     assert by_metric["recall@10"]["differing"] > 0
     assert by_metric["recall@10"]["stated"] > by_metric["recall@10"]["computed"]
     assert by_metric["recall@10"]["inputs"] == f"polars 0.1, here {pl.__version__}"
+
+
+def test_the_last_digit_of_a_figure_counts(measured: Any, tmp_path: Path) -> None:
+    path, data, _ = measured
+    forged = Path(shutil.copy(path, tmp_path / "forged.mempack"))
+
+    def round_up(content: Any) -> None:
+        figure = content["cells"][0]["metrics"]["recall@10"]
+        figure["value"] = math.nextafter(figure["value"], 1)
+
+    checked = memlab.pull_pack(reseal(forged, round_up)).check(data)
+    assert dict(zip(checked["metric"], checked["equal"], strict=True)) == {
+        "ndcg@10": True,
+        "recall@10": False,
+    }
 
 
 def test_other_data_are_refused_with_the_names_of_the_right_ones(

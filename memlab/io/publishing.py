@@ -51,7 +51,7 @@ FORMAT = 1
 # The first line: every byte of it is checked, and that it ends before the content.
 _HEAD = re.compile(rb"mempack ([1-9][0-9]{0,8}) sha256:([0-9a-f]{64})\n")
 _MAX_BYTES = 16 << 20
-"""Maximum bytes of a file: rows of 50,000 questions with rankings. The most wasteful JSON takes 40 times as much memory."""
+"""Maximum bytes of a file: rows of 50,000 questions with rankings. The most wasteful JSON takes 450 MB of memory."""
 
 _Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 _Word = Annotated[str, msgspec.Meta(max_length=200)]
@@ -197,7 +197,7 @@ class PublishedPack(Report):
 
     @checked
     def check(self, *data: str | Path, measure: Annotated[Any, AsGiven] = None) -> pl.DataFrame:
-        """Compute the figures of the evidence again, and compare them to the last digit.
+        """Recompute the figures of the evidence, and compare all their digits.
 
         Parameters
         ----------
@@ -438,7 +438,7 @@ def _read(data: bytes, name: str) -> PublishedPack:
 
 
 def _compile(content: _Content, name: str) -> Pack:
-    """Return the pack of the texts in the file `name`, if it has the stated hash."""
+    """Compile the pack in the file `name`, and check its stated hash."""
     load_installed()
     if faults := describe_missing(content.needs):
         raise MissingExtension(
@@ -462,7 +462,7 @@ def _compile(content: _Content, name: str) -> Pack:
 
 
 def _to_record(cell: Cell) -> _Cell:
-    """Return the part of a cell that is published: no text of the pack, and no time that a machine took."""
+    """Return the published part of a cell, without the pack's text and without measured times."""
     rows = cell.rows.to_dict(as_series=False)
     record = {"hash": cell.hash, "inputs": cell.inputs, "rows": rows}
     try:
@@ -474,7 +474,7 @@ def _to_record(cell: Cell) -> _Cell:
         }
         # A round trip, because NaN becomes null: equal records are equal files.
         return msgspec.json.decode(msgspec.json.encode(record), type=_Cell)
-    except (KeyError, TypeError, msgspec.MsgspecError) as error:
+    except (KeyError, TypeError, RecursionError, msgspec.MsgspecError) as error:
         raise DatasetError(
             f"The cell {cell.hash[:12]} is no result of an experiment or benchmark ({error}), so it cannot be published. "
             "Name the folder of one experiment."
@@ -482,7 +482,7 @@ def _to_record(cell: Cell) -> _Cell:
 
 
 def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
-    """Return a cell of the file `name`, if it measured the pack and its figures are those of its rows."""
+    """Return a cell of the file `name`; raise an error if its pack or its figures do not match."""
     about = {"data": {"name": record.data, "sha256": record.sha256}}
     results = {"metrics": msgspec.to_builtins(record.metrics)}
     try:
@@ -499,7 +499,7 @@ def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
                 for figure in (stated, computed[metric])
             )
             if not np.allclose(before, now, rtol=0, atol=1e-9, equal_nan=True):
-                raise ValueError(f"its figures of {metric} are not those of its rows")
+                raise ValueError(f"its figures of {metric} do not follow from its rows")
     except (ValueError, TypeError, RecursionError, pl.exceptions.PolarsError) as error:
         raise DatasetError(
             f"The evidence {record.hash[:12]} of {name} is invalid: {error}. Ask the publisher for another file."
@@ -508,11 +508,11 @@ def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
 
 
 def _compare(cell: Cell, again: Cell) -> Iterator[dict[str, Any]]:
-    """Yield a row of ``PublishedPack.check`` for each metric of a cell."""
+    """Yield a row of ``PublishedPack.check`` for each metric in a cell of the evidence."""
     stated, computed = _to_record(cell), _to_record(again)
     before, now = _flatten(stated.inputs), _flatten(computed.inputs)
     other = [
-        f"{name} {before.get(name)}, here {now.get(name)}"
+        f"{name} {_shorten(before.get(name))}, here {_shorten(now.get(name))}"
         for name in sorted(before.keys() | now.keys())
         if before.get(name) != now.get(name)
     ]
@@ -523,13 +523,13 @@ def _compare(cell: Cell, again: Cell) -> Iterator[dict[str, Any]]:
             for record in (stated, computed)
         )
         differing = sum(a != b for a, b in zip_longest(*units))
-        result = computed.metrics[metric]
+        result = computed.metrics.get(metric)  # None: not a metric of the experiment
         yield {
             "data": stated.data,
             "seed": before["seed"],
             "metric": metric,
             "stated": figure.value,
-            "computed": result.value,
+            "computed": result and result.value,
             "equal": figure == result and not differing,
             "differing": differing,
             "inputs": "; ".join(other),
@@ -537,10 +537,15 @@ def _compare(cell: Cell, again: Cell) -> Iterator[dict[str, Any]]:
 
 
 def _flatten(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return inputs with each version under its own name."""
+    """Move the versions of packages in a cell's inputs to the top level."""
     versions = inputs.get("versions")
     rest = {name: value for name, value in inputs.items() if name != "versions"}
     return rest | (versions if isinstance(versions, dict) else {})
+
+
+def _shorten(value: object) -> str:
+    """Return a word or number as text; "..." for a value that may be nested deeply."""
+    return str(value)[:60] if value is None or isinstance(value, str | int | float) else "..."
 
 
 def _digest(data: bytes) -> str:

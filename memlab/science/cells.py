@@ -89,7 +89,7 @@ class Cell:
     --------
     >>> cell = Cell({"seed": 0}, {}, {"questions": 2}, pl.DataFrame({"question": ["q1", "q2"]}))
     >>> cell.hash[:8]
-    'fd6e97d7'
+    'de7d7744'
     """
 
     inputs: Mapping[str, Any]
@@ -104,7 +104,7 @@ class Cell:
 
 
 def hash_inputs(inputs: object) -> str:
-    """Return the SHA-256 of JSON values and times, which does not depend on the order of keys."""
+    """Return the SHA-256 of JSON values and times, independent of the order of keys."""
     text = json.dumps(inputs, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

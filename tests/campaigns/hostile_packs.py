@@ -44,6 +44,7 @@ import memlab
 from memlab.errors import MemlabError
 from memlab.science.bench.parts import summarise_rows
 from memlab.science.cells import Cell, write_cell
+from memlab.science.experiments import digest_data
 from tests.campaigns.fuzzing.canaries import Canaries
 from tests.campaigns.hostile_files import MUTATIONS
 
@@ -51,6 +52,9 @@ __all__ = ["Outcome", "Puller", "hostile_packs", "publish_valid", "seal"]
 
 SECONDS = 10.0
 DEEP = 100_000
+
+# Data on which a pulled pack is checked.
+DIGEST = digest_data(memlab.examples.CONVERSATION)
 
 # Forms that would act if any part of a pack were evaluated by Hy, Python or a shell.
 FORMS = (
@@ -307,6 +311,39 @@ def _evidence(content: Any, dice: random.Random) -> Any:
     return content
 
 
+def _inputs(content: Any, dice: random.Random) -> Any:
+    """State inputs of an experiment that nobody ran, on data that exist, so that a check computes them."""
+    deep: Any = 0
+    for _ in range(dice.choice([1, 50, 300])):
+        deep = [deep]
+    values = [*STRINGS, *NUMBERS, deep, {"a": deep}]
+    metrics = [
+        ["recall@10"],
+        dice.choice(values),
+        [dice.choice(STRINGS)],
+        [f"recall@{10 ** dice.choice([2, 18, 400])}"],
+    ]
+    inputs = {
+        "pack": content["hash"],
+        "data": DIGEST,
+        "measure": "retrieval",
+        "metrics": dice.choice(metrics),
+        "seed": dice.choice([0, dice.choice(values)]),
+        "versions": dice.choice(values),
+        dice.choice(STRINGS): dice.choice(values),
+    }
+    return _with_inputs(content, inputs)
+
+
+def _with_inputs(content: Any, inputs: dict[str, Any]) -> Any:
+    """Give the pack one cell with these inputs, whose figures agree with its row."""
+    rows = {"cluster": ["a"], "question": ["q"], "recall@10": [1.0]}
+    figures = summarise_rows(pl.DataFrame(rows), ["recall@10"])["metrics"]
+    cell = {"inputs": inputs, "metrics": figures, "rows": rows, "data": "talk", "sha256": DIGEST}
+    content["cells"] = [cell | {"hash": Cell(inputs, {}, {}, pl.DataFrame()).hash}]
+    return content
+
+
 def _claim(content: Any, dice: random.Random) -> Any:
     """State an origin, a licence, versions or extensions that nobody has."""
     words = [dice.choice(STRINGS) for _ in range(dice.choice([0, 1, 3, 200]))]
@@ -323,7 +360,7 @@ def _claim(content: Any, dice: random.Random) -> Any:
 
 
 _CONTENT: tuple[Callable[[Any, random.Random], Any], ...] = (
-    _form, _nested, _text, _value, _field, _hash, _evidence, _claim,
+    _form, _nested, _text, _value, _field, _hash, _evidence, _inputs, _claim,
 )  # fmt: skip
 
 
@@ -408,6 +445,22 @@ class Outcome(NamedTuple):
     why: str
 
 
+# Events that no experiment causes, whatever it reads and writes.
+_ACTS = (
+    "exec",
+    "compile",
+    "import",
+    "subprocess.",
+    "socket.",
+    "pickle.",
+    "marshal.",
+    "ctypes.",
+    "os.system",
+    "os.exec",
+    "os.spawn",
+)
+
+
 class Puller:
     """Pulls files within an audit hook, and lets their packs challenge the active pack of a lab."""
 
@@ -418,12 +471,24 @@ class Puller:
         for _ in range(2):
             self.path.write_bytes(valid)
             self._pull()
+        content = json.loads(valid.partition(b"\n")[2])
+        inputs = {
+            "pack": content["hash"],
+            "data": DIGEST,
+            "measure": "retrieval",
+            "metrics": ["recall@10"],
+            "seed": 0,
+        }
+        self.path.write_bytes(seal(json.dumps(_with_inputs(content, inputs)).encode()))
+        self._pull()
 
     def _pull(self) -> str:
         """Pull the file, show it in each way, and let it challenge; return what is unsafe about its text."""
         published = memlab.pull_pack(self.path)
         text, page = repr(published), published._repr_html_()
         json.dumps(published.to_dict())
+        if any(cell.inputs.get("data") == DIGEST for cell in published.cells):
+            self._check(published)
         with memlab.open() as lab:
             lab.remember("The user prefers tea", kind="preference")
             active = lab.policies.pack.hash
@@ -436,6 +501,15 @@ class Puller:
             m for m in ("<script", "<img") if m in page
         ]
         return f"the text has {acts[0]!r}" if acts else ""
+
+    def _check(self, published: Any) -> None:
+        """Compute the figures again; the experiment writes its own files in a temporary folder."""
+        before = len(self._canaries.song)
+        try:
+            repr(published.check(memlab.examples.CONVERSATION))
+        finally:
+            later = self._canaries.song[before:]
+            self._canaries.song[before:] = [note for note in later if note.startswith(_ACTS)]
 
     def pull(self, data: bytes) -> Outcome:
         """Pull a file with these bytes."""
@@ -452,6 +526,7 @@ class Puller:
             outcome = Outcome("raw", f"{type(error).__name__}: {error}"[:300])
         # the file itself, the lab in memory, and memlab's own annotations at the first call of a function
         allowed = (
+            f"open ('{memlab.examples.CONVERSATION}'",
             f"open ('{self.path}'",
             "sqlite3.connect (':memory:',)",
             "sqlite3.connect/handle",

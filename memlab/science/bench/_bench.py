@@ -340,7 +340,7 @@ def open_again(lab: Lab, pack: Pack, folder: Path) -> tuple[_UnderPack, None]:
 def open_folder(
     path: Path, embedder: EmbedderSpec, pack: Pack, folder: Path
 ) -> tuple[_UnderPack, None]:
-    """Use the lab of a folder under a pack, without a copy: recalls are not logged."""
+    """Open the lab in a folder without a copy, so that its recalls use a pack."""
     return _UnderPack(open_lab(path, read_only=True, embedder=embedder), pack, owned=True), None
 
 
@@ -388,13 +388,13 @@ def digest_lab(lab: Lab) -> str:
 
 
 def describe_pack(pack: Pack) -> dict[str, Any]:
-    """Return what a cell says about a pack; its hash alone decides a result."""
+    """Return the description of a pack in a cell. Only the hash affects the result."""
     parents = [] if pack.lineage is None else list(pack.lineage.parents)
     return {"name": pack.name, "hash": pack.hash, "text": pack.sources[0], "parents": parents}
 
 
 def _shared_inputs(plan: Plan, data: object, embedder: EmbedderSpec) -> dict[str, Any]:
-    """Return the inputs of a benchmark that all of its packs share."""
+    """Return the inputs of a benchmark that all its packs share."""
     return {
         "measure": "bench",
         "data": hash_inputs(

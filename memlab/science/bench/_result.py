@@ -17,7 +17,7 @@ __all__ = ["BenchResult", "SystemResult", "summarise_rows"]
 
 
 def summarise_rows(rows: pl.DataFrame, metrics: Sequence[str]) -> dict[str, Any]:
-    """Return the figures of a cell: the mean of each metric with its 95% interval, and counts.
+    """Return the figures of a cell: the mean of each metric with a 95% interval, and counts.
 
     ``rows`` has the columns ``cluster`` and ``metrics``; null is left out. The ends of an interval are None below two
     clusters.

@@ -407,7 +407,7 @@ def _describe_estimates(evidence: Evidence) -> list[str]:
 
 
 def _describe_method(evidence: Evidence, log: Log) -> str:
-    """Describe the interval method, including the unit of a cluster."""
+    """Describe the method of the intervals, and the unit that forms a cluster."""
     sample = evidence.sample(np.ones((len(log), 1)))
     return sample.method.replace("clusters", f"clusters ({log.clustered})", 1)
 

@@ -197,7 +197,7 @@ def _cut_batches(frame: pl.LazyFrame, decision: str) -> Iterator[pl.DataFrame]:
 
 
 def _merge_stream(parts: Iterable[Sums]) -> Sums:
-    """Merge sums in pairs of equally many parts, as the sums arrive."""
+    """Merge arriving sums pairwise, so that each is added only a few times."""
     levels: list[Sums] = []
     for number, part in enumerate(parts):
         levels.append(part)

@@ -246,7 +246,7 @@ def _penalties(values: Floats, floor: Floats, sizes: Floats, unit: float) -> Flo
 def observation_penalties(
     values: Floats, expected: Floats, floor: Floats, rates: Floats, unit: float = 1.0
 ) -> Floats:
-    """Return what each observation takes from the exponent of each rate, f64[rates, n].
+    """Return the penalty of each observation in the exponent for each rate, f64[rates, n].
 
     ``expected`` (f64[n]) is known before the observation and not below its ``floor``.
     """

@@ -53,7 +53,7 @@ class Archive:
         self.add(start)
 
     def add(self, program: Program) -> bool:
-        """Add a program where it is the best of a niche; return whether it is of any."""
+        """Add a program to each niche where it is the best; return whether there was any."""
         if not math.isfinite(program.value):
             return False
         size = program.size
@@ -66,7 +66,7 @@ class Archive:
         return entered
 
     def niches_of(self, program: Program, size: int) -> Iterator[tuple[tuple[Any, ...], float]]:
-        """Return the niches of a program, with its value in each."""
+        """Yield the niches of a program, each with the program's value there."""
         yield ("size", size), program.value
         moved = float((program.outcome != self.start.outcome).mean())
         yield ("ranking", int(moved * _BANDS), size.bit_length()), program.value
@@ -76,7 +76,7 @@ class Archive:
 
     @property
     def programs(self) -> list[Program]:
-        """The distinct programs, best first; of equal ones the smaller."""
+        """The distinct programs, best first; smaller programs come first among equal values."""
         distinct = {program.policy.hash: program for _, program in self.niches.values()}
         return sorted(
             distinct.values(), key=lambda item: (-item.value, item.size, item.policy.hash)

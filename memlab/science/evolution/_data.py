@@ -71,13 +71,13 @@ class Data:
     def compile(
         self, text: str, helpers: Sequence[str] = (), params: Mapping[str, float] | None = None
     ) -> Policy:
-        """Compile a policy that reads the features of the data only."""
+        """Compile a policy that may only read the features in the data."""
         return compile_policy(
             text, self.signature, name=SLOT, helpers=tuple(helpers), params=params or None
         )
 
     def pack(self, policy: Policy) -> Pack | Policy:
-        """Return the pack of the start with another policy, or the policy if the start has no pack."""
+        """Replace the policy in the start's pack; return the policy itself if there is no pack."""
         if self.base is None:
             return policy
         base = self.base
@@ -117,7 +117,7 @@ def read_data(
         split_metric(metric)
 
     def read(cluster: str | None) -> Prepared:
-        """Prepare the recalls that count, with clusters by a unit."""
+        """Prepare the evaluated recalls, with clusters by the given unit."""
         prepared = prepare(slates, start, labels=labels, **{**options, "cluster": cluster})
         if labels is None:
             return prepared
@@ -139,7 +139,7 @@ def read_data(
     (ranker,), log = prepared.rankers, prepared.log
     if ranker.policy is None:
         raise InputError(
-            f"{ranker.name} is not a policy, so no program can be bred from it. Write it as a policy."
+            f"{ranker.name} is not a policy, so the search cannot start there. Start from a policy."
         )
     base = _find_base(start, ranker.policy, ranker.pack, lab)
     codes, anchored = _split(log, seed, anchors)
@@ -208,7 +208,7 @@ def _recall_questions(lab: Any, start: Any = None) -> tuple[Slates, pl.DataFrame
 
 
 def _read_all() -> str:
-    """Return the text of a policy that reads every feature of the slot that is not always logged."""
+    """Return a policy that reads all features of the slot that are logged only on demand."""
     shapes = {
         "num": "(if-null {0} 0)",
         "bool": "(if {0} 1 0)",
@@ -228,7 +228,7 @@ def _read_all() -> str:
 
 
 def _find_base(start: Any, policy: Policy, pack: Pack | None, lab: Any) -> Pack | None:
-    """Return the pack whose recall-score is searched; None if no slot declares what the start reads."""
+    """Return the pack with the recall-score to improve, or None for a foreign log."""
     if pack is not None:
         return pack
     if not set(policy.arguments) <= set(get_slot(SLOT).signature.inputs):
@@ -239,7 +239,7 @@ def _find_base(start: Any, policy: Policy, pack: Pack | None, lab: Any) -> Pack 
 def _list_features(
     prepared: Prepared, base: Pack | None, start: Policy, search: Log
 ) -> dict[str, str]:
-    """Return the column of each feature that a program may read, by its name.
+    """Return the column of each feature that programs may read, by feature name.
 
     A feature is left out if its logged value is not what the pack would compute, or if it is the
     same for all candidates of the search part. The start keeps what it reads.
@@ -277,7 +277,7 @@ def _list_features(
 
 
 def _sign(names: Mapping[str, str], start: Policy) -> Signature:
-    """Return the signature of the programs: the slot's, with the features of the data only."""
+    """Return the signature of programs: the slot's inputs, restricted to features in the data."""
     declared = {**get_slot(SLOT).signature.inputs, **start.signature.inputs}
     # A foreign log has columns that no slot declares; the start was compiled with all of them.
     inputs = {
@@ -287,7 +287,7 @@ def _sign(names: Mapping[str, str], start: Policy) -> Signature:
 
 
 def _split(log: Log, seed: int, anchors: Sequence[Any]) -> tuple[Ints, Ints]:
-    """Return the part of each recall (0 search, 1 selection, 2 report), and the anchored recalls of the search.
+    """Assign recalls to search (0), selection (1) and report (2), and find the search anchors.
 
     Clusters of anchors belong to the search part, because anchors steer the search.
     """

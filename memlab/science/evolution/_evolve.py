@@ -90,7 +90,7 @@ def evolve(
     folder: str | Path | None = None,
     progress: bool | Callable[[pl.DataFrame], object] = False,
 ) -> Evolved:
-    """Search for a better recall-score policy, and say honestly whether there is one.
+    """Search for a better recall-score policy, and report whether the data prove one.
 
     Clusters are split into three parts that never mix. Programs are bred and their constants tuned on
     the search part. The selection part chooses at most four of them. The report part measures these
@@ -191,7 +191,9 @@ def evolve(
     programs, seconds = _read_budget(budget)
     proposer = model_proposer(propose) if isinstance(propose, LanguageModel) else propose
     if proposer is not None and not callable(proposer):
-        raise InputError(f"propose is a function or a LanguageModel, not {type(propose).__name__}.")
+        raise InputError(
+            f"propose must be a function or a LanguageModel, not {type(propose).__name__}."
+        )
     read = read_data(
         data,
         start,
@@ -241,7 +243,7 @@ def evolve(
 
 
 def _read_budget(budget: int | str) -> tuple[int, float]:
-    """Return the number of programs, or 0 and a number of seconds."""
+    """Return a budget as a number of programs (0 if none) and a number of seconds."""
     if isinstance(budget, str):
         match = _DURATION.match(budget)
         if match and float(match[1]) > 0:
@@ -249,12 +251,12 @@ def _read_budget(budget: int | str) -> tuple[int, float]:
     elif budget > 0:
         return budget, 0.0
     raise InputError(
-        f'budget is a number of programs above 0 or a time such as "10 min", not {budget!r:.40}.'
+        f'budget must be a number of programs above 0 or a time such as "10 min", not {budget!r:.40}.'
     )
 
 
 def _ask(propose: Proposer, data: Data, search: Search, state: State, timeout: float) -> None:
-    """Ask the proposer once, and add its policy to the archive or the reason of its refusal."""
+    """Ask the proposer once; add its policy to the archive, or record why it was refused."""
     programs = state.archive.programs
     rng = np.random.default_rng((search.seed, state.rounds, ROUND))
     parent = programs[int(rng.integers(min(len(programs), _WORST)))]
@@ -286,7 +288,7 @@ def _ask(propose: Proposer, data: Data, search: Search, state: State, timeout: f
 def _describe(
     data: Data, search: Search, parent: Program
 ) -> tuple[dict[str, int], tuple[str, ...], tuple[str, ...]]:
-    """Return the failures by stage, the worst decisions and the closed gates of a parent."""
+    """Describe a parent: its failures by stage, its worst decisions and its closed gates."""
     part, policy = search.part, parent.policy
     log, goal, scores = part.log, part.goal, part.matrix.scores(policy)
     if isinstance(goal, LabelGoal):
@@ -319,7 +321,7 @@ def _describe(
 def _describe_loss(
     data: Data, search: Search, policy: Policy, scores: np.ndarray[Any, Any], row: int
 ) -> str:
-    """Return a sentence on a wanted memory that is not shown, and why the first memory is above it."""
+    """Describe a wanted memory that is not shown, and why the first memory outranks it."""
     # Features of the first and of the wanted memory are read from the log, and compared term by term.
     log = search.part.log
     recall = int(log.recall[row])
@@ -353,14 +355,14 @@ def _describe_loss(
 
 
 def _read_text(lab: Any, memory: Any) -> str:
-    """Return the beginning of a memory's text, or its number without a lab."""
+    """Return the beginning of a memory's text, or the memory's number without a lab."""
     return f"#{memory}" if lab is None else repr(str(lab[memory].text)[:80])
 
 
 def _measure_gates(
     data: Data, name: str, scores: np.ndarray[Any, Any], level: float | None = None
 ) -> tuple[Any, list[Gate], list[Gate]]:
-    """Compare a policy with the start on the feedback of a part, and return its closed and untested gates."""
+    """Compare a policy with the start on feedback, and return the closed and untested gates."""
     log, matrix, goal = data.parts[name]
     assert isinstance(goal, FeedbackGoal)
     evidence = goal.evidence
@@ -395,7 +397,7 @@ def _archive_frame(state: State) -> pl.DataFrame:
 
 
 def _select(data: Data, state: State) -> list[Program]:
-    """Return the policies that the selection part chooses: the best, and smaller ones that beat the start."""
+    """Return the best policy on the selection part, and smaller policies that beat the start."""
     part = data.parts["selection"]
     start = score_program(part, data.start, (), "start")
     scored = [
@@ -419,7 +421,7 @@ def _select(data: Data, state: State) -> list[Program]:
 def _judge(
     data: Data, search: Search, state: State, ended: str, seed: int, level: float
 ) -> Evolved:
-    """Measure the selected policies on the report part once, and build the result."""
+    """Measure the selected policies once on the report part, and build the result."""
     chosen = _select(data, state)
     joint = 1 - (1 - level) / max(1, len(chosen))
     log, matrix, goal = data.parts["report"]

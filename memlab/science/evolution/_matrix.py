@@ -42,7 +42,7 @@ Arrays = tuple[Any, Flags | None]
 
 
 def read_columns(pool: pl.DataFrame, names: Mapping[str, str]) -> dict[str, Arrays]:
-    """Return columns of a table of candidates as arrays, by the names of features.
+    """Return candidate columns as arrays, keyed by feature name.
 
     ``names`` has the column of each feature.
     """
@@ -78,11 +78,11 @@ class Matrix:
 
     @cached_property
     def _slates(self) -> Slates:
-        """The recall of each candidate, for aggregates."""
+        """The recall of each candidate, as the group of aggregates."""
         return Slates(len(self.recall), codes=self.recall)
 
     def scores(self, policy: Policy) -> Floats:
-        """Return the score of each candidate, f64[n]; NaN for null."""
+        """Return the score of each candidate, f64[n]; NaN in place of null."""
         # A value is taken from the cache at the topmost node that has one, so nodes below it are not computed.
         program = ArrayProgram(policy.root, policy.derived)
         values, masks = program.values.copy(), program.masks.copy()
@@ -134,7 +134,7 @@ class LabelGoal:
         self.statistic: Statistic = mean
 
     def ranks(self, scores: Floats) -> Ints:
-        """Return the rank of each relevant item within its pool; 0 for an item without a score."""
+        """Return the rank of each relevant item in its pool, or 0 for an item without a score."""
         scores = np.where(np.isfinite(scores), scores, -np.inf)
         padded = np.full((len(self.sizes), int(self.sizes.max(initial=1))), -np.inf)
         padded[self.recall, self.offset] = scores
@@ -145,7 +145,7 @@ class LabelGoal:
         return np.where(np.isneginf(own[:, 0]), 0, rank)
 
     def totals(self, scores: Floats) -> Floats:
-        """Return whether each recall has labels, and its metric: f64[recalls, 2]."""
+        """Return, for each recall, whether it has labels, and its metric: f64[recalls, 2]."""
         rank = self.ranks(scores)
         visible = (rank > 0) & (rank <= self.cut)
         relevant = np.zeros((len(self.sizes), self.cut), dtype=np.bool_)
@@ -169,7 +169,7 @@ class FeedbackGoal:
         return TopK(name, rows[order], np.zeros(len(log)), ranks[order])
 
     def totals(self, scores: Floats) -> Floats:
-        """Return the sums of rewards and weights of each recall: f64[recalls, 1 + ARM]."""
+        """Return the sums of rewards and weights by recall, f64[recalls, 1 + ARM]."""
         return self.evidence.totals(self.top_k(scores))[:, : 1 + ARM]
 
 
@@ -177,7 +177,7 @@ Goal = LabelGoal | FeedbackGoal
 
 
 def sum_by_cluster(log: Log, totals: Floats) -> Floats:
-    """Return the sums of the totals of each cluster's recalls."""
+    """Sum the totals of recalls within each cluster."""
     sums = np.zeros((log.clusters, totals.shape[1]))
     np.add.at(sums, log.cluster, totals)
     return sums

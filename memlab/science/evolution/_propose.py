@@ -65,22 +65,22 @@ class ParentEvidence:
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """The number of wanted memories by the stage that lost them."""
+        """The number of wanted memories lost at each stage."""
         return self._details[0]
 
     @property
     def worst(self) -> tuple[str, ...]:
-        """Sentences about the decisions with the worst outcome."""
+        """Sentences about the decisions with the worst results."""
         return self._details[1]
 
     @property
     def gates(self) -> tuple[str, ...]:
-        """The gates that the parent fails on a log of feedback."""
+        """The gates that the parent does not pass on a log of feedback."""
         return self._details[2]
 
     @property
     def text(self) -> str:
-        """The evidence in words, as a language model is told."""
+        """The evidence in words, for the prompt of a language model."""
         parts: list[tuple[str, Sequence[str]]] = [
             ("Value", [f"{self.metric} = {self.value:.4f} on the search part"]),
             ("Wanted memories", [f"{stage}: {count}" for stage, count in self.failures.items()]),
@@ -97,7 +97,7 @@ class Refusal(Exception):
 
 
 def model_proposer(model: LanguageModel) -> Proposer:
-    """Return the proposer that asks a language model."""
+    """Return a proposer that asks a language model."""
 
     def propose(parent: Policy, evidence: ParentEvidence) -> str:
         """Return the policy in the model's answer."""
@@ -119,7 +119,7 @@ def call_proposer(
     compile: Callable[[str], Policy],
     seconds: float,
 ) -> Policy:
-    """Return the policy that a proposer answers; raise Refusal with the reason for any other answer.
+    """Call a proposer and return its policy; raise Refusal with the reason for a bad answer.
 
     The proposer runs in a thread. A thread cannot be ended, so one that exceeds the limit is left
     behind, and its answer is not read.

@@ -109,7 +109,7 @@ class Evolved(Report):
 
     @property
     def sentence(self) -> str:
-        """What was found, in one or two sentences."""
+        """The finding in one or two sentences."""
         tried = f"{self.tried:,} programs were tried"
         if self.gain is None:
             return f"Nothing better was found: {tried}, and none ranks otherwise and does better."

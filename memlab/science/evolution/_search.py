@@ -61,7 +61,7 @@ class State:
     refusals: list[str] = field(default_factory=list)
 
     def add(self, program: Program) -> bool:
-        """Add a program to the archive, and remember its parents if it enters."""
+        """Add a program to the archive, and record its parents if the archive accepts it."""
         entered = self.archive.add(program)
         if entered:
             row = program.parents, program.operator, program.value
@@ -81,7 +81,7 @@ class Search(NamedTuple):
 
 
 def score_program(part: Part, policy: Policy, parents: tuple[str, ...], operator: str) -> Program:
-    """Return a policy with its goal on a part of the data."""
+    """Score a policy on a part of the data, and return it as a program."""
     scores = part.matrix.scores(policy)
     totals = part.goal.totals(scores)
     sums = sum_by_cluster(part.log, totals)
@@ -95,7 +95,7 @@ def score_program(part: Part, policy: Policy, parents: tuple[str, ...], operator
 
 
 def open_search(data: Data, seed: int, max_nodes: int) -> tuple[Search, State]:
-    """Return the search, and its state with the start alone."""
+    """Return a search, and an initial state that contains only the start."""
     part = data.parts["search"]
     start = score_program(part, data.start, (), "start")
     if not math.isfinite(start.value):
@@ -110,7 +110,7 @@ def open_search(data: Data, seed: int, max_nodes: int) -> tuple[Search, State]:
 
 
 def run_round(search: Search, state: State, programs: int, executor: Any) -> None:
-    """Run a round, and merge what its tasks found into the state in their order."""
+    """Run a round, and merge the programs found by its tasks into the state, in task order."""
     sizes = [programs // _TASKS + (task < programs % _TASKS) for task in range(_TASKS)]
     tuned = next(
         (item for item in state.archive.programs if item.policy.hash not in state.tuned), None
@@ -142,7 +142,7 @@ def _run_task(
     entered: list[Program] = []
 
     def keep(policy: Policy, parents: tuple[str, ...], operator: str) -> Program:
-        """Score a policy, and add it unless it does worse on an anchor."""
+        """Score a policy, and add it to the archive unless it is worse on an anchor."""
         program = score_program(search.part, policy, parents, operator)
         if (program.outcome[search.anchors] >= search.floor).all() and local.add(program):
             entered.append(program)
@@ -170,7 +170,7 @@ def _run_task(
 
 
 def _choose(programs: list[Program], rng: np.random.Generator) -> Program:
-    """Return a parent: the winner of a tournament, or any program. Programs are sorted, best first."""
+    """Choose a parent from sorted programs, by a tournament or at random."""
     drawn = rng.integers(len(programs), size=_TOURNAMENT)
     return programs[int(drawn.min() if rng.random() < 0.5 else drawn[0])]
 
@@ -181,7 +181,7 @@ def _tune(
     rng: np.random.Generator,
     keep: Callable[[Policy, tuple[str, ...], str], Program],
 ) -> int:
-    """Tune constants of a program as ``memlab.tune`` does, and return the number of programs."""
+    """Tune constants of a program like ``memlab.tune``, and return the number of trials."""
     # Constants are multiplied, so that their sign stays; mutations change signs.
     policy = program.policy
     numbers = [item for item in literals(policy) if not item.structural]
@@ -193,7 +193,7 @@ def _tune(
     spent = 0
 
     def loss(factors: Floats) -> float:
-        """Return minus the value of the program with its constants multiplied."""
+        """Multiply the constants of the program, and return the negated value as loss."""
         nonlocal spent
         if spent >= budget:
             return math.inf
@@ -223,7 +223,7 @@ _FILE = "search.json"
 
 
 def digest_inputs(data: Data, **inputs: Any) -> str:
-    """Return the hash of what a search depends on."""
+    """Return a hash of all inputs that affect a search."""
     texts = [
         data.prepared.log.digest(),
         data.start.hash,
@@ -271,7 +271,7 @@ def save_state(folder: Path, inputs: str, state: State) -> None:
 
 
 def load_state(folder: Path, inputs: str, data: Data, state: State) -> bool:
-    """Continue from the folder of an earlier search with the same inputs; return whether there is one."""
+    """Load the state of an earlier search with equal inputs, and return whether one exists."""
     path = folder / _FILE
     if not path.exists():
         return False

@@ -47,7 +47,7 @@ _HEAD = 1 << 16
 
 
 def name_data(data: object) -> dict[str, Any]:
-    """Return data by name: a mapping, or one or several paths, which are named by their stems.
+    """Return data by name: a mapping unchanged, and paths by their stems.
 
     Raises InputError for other data without a name, and for two paths with one stem.
     """
@@ -71,7 +71,7 @@ def name_data(data: object) -> dict[str, Any]:
 
 
 def digest_data(value: Any) -> str:
-    """Return the SHA-256 of data: of a file, a folder, a lab, a log, a frame, conversations or JSON values."""
+    """Return the SHA-256 of the contents of data, such as a file, a lab or a frame."""
     # Contents alone count, so that the digest is the same after a move and on another machine.
     if isinstance(value, Lab):
         return digest_lab(value)
@@ -100,7 +100,7 @@ def digest_data(value: Any) -> str:
 
 
 def plan_data(name: str, value: Any, embedder: EmbedderSpec, pack: Pack) -> PackTask:
-    """Return the questions of data, and how a lab is opened that answers them under a pack.
+    """Return the questions of data, and a function that opens a lab to answer them.
 
     Raises DatasetError or InputError for data without labelled questions.
     """
@@ -126,7 +126,7 @@ def plan_data(name: str, value: Any, embedder: EmbedderSpec, pack: Pack) -> Pack
 
 
 def _plan_lab(name: str, lab: Lab) -> Any:
-    """Plan the accepted questions of a lab; those without a time are asked a day after its last memory."""
+    """Plan a lab's accepted questions; the default time is a day after the last memory."""
     if not len(lab.questions):
         raise DatasetError(
             f'The lab "{name}" has no questions. Add some with lab.questions.add(...), or accept '
@@ -148,7 +148,7 @@ def _is_lab(path: Path) -> bool:
 
 
 def _read_labelled(path: Path) -> tuple[LabelledConversation, ...]:
-    """Read labelled conversations in the format that a path shows."""
+    """Read labelled conversations, in a format recognised from the path."""
     if path.is_dir():
         return read_lmeb(path) if any(path.rglob("queries.jsonl")) else read_beam(path)
     try:

@@ -105,7 +105,8 @@ class Comparison(Report):
     frame
         A row for each metric and data set, and for all data sets together (``data`` is null) if there
         are several: ``metric``, ``data``, the means ``a`` and ``b``, their ``difference``, its
-        interval ``low`` to ``high``, the p-value ``p``, ``questions`` and ``clusters``.
+        interval ``low`` to ``high``, the p-value ``p``, ``questions`` and ``clusters``. Below 30
+        clusters, means weigh clusters equally, as the interval does; otherwise they are over questions.
     level
         The confidence level.
     adjust
@@ -231,7 +232,7 @@ class Experiment(Report):
     @classmethod
     @checked
     def read(cls, path: str | Path) -> Experiment:
-        """Read an experiment from a TOML file, in which nothing is executed.
+        """Read an experiment from a TOML file, without executing code.
 
         Parameters
         ----------
@@ -271,20 +272,20 @@ class Experiment(Report):
             else spec
             for number, (name, spec) in enumerate(list_policies(declared["policies"]))
         }
-        named = isinstance(declared["policies"], Mapping)
+        is_table = isinstance(declared["policies"], Mapping)
         data = {
             name: path.parent / value if isinstance(value, Path) else value
             for name, value in name_data(declared["data"]).items()
         }
         folder = path.parent / Path(declared.pop("folder", "runs")).expanduser()
-        placed = {"policies": policies if named else [*policies.values()], "data": data}
+        placed = {"policies": policies if is_table else [*policies.values()], "data": data}
         return cls(**{"name": path.stem, **declared, **placed, "folder": folder})
 
     # -- running ------------------------------------------------------------------------------------------------------
 
     @checked
     def run(self, *, executor: Workers = None, progress: bool = False) -> Experiment:
-        """Measure all cells that have no result, and store each as soon as it is known.
+        """Measure all cells without a result, and store each result at once.
 
         Parameters
         ----------
@@ -337,7 +338,7 @@ class Experiment(Report):
         return self
 
     def _inputs(self) -> Iterator[tuple[tuple[str, str, int], Inputs]]:
-        """Yield the policy, data and seed of each cell, and what goes into it."""
+        """Yield each cell's policy, data and seed, with the inputs that identify the cell."""
         for data, policy, seed in product(self.data, self.packs, self.seeds):
             pack, digest = self.packs[policy], self._digests.get(data, "")
             about = {
@@ -348,7 +349,7 @@ class Experiment(Report):
             yield (policy, data, seed), Inputs(values, about)
 
     def _check_data(self) -> dict[str, str]:
-        """Return the digest of each data set; DatasetError if one differs from that of an earlier run."""
+        """Return the digest of each data set; raise DatasetError if data changed since a run."""
         recorded = self._read_declared()
         digests = {}
         for name, value in self.data.items():
@@ -362,7 +363,7 @@ class Experiment(Report):
         return recorded | digests
 
     def _read_declared(self) -> dict[str, str]:
-        """Return the digests of the data of earlier runs, by name."""
+        """Return the digests of the data in earlier runs, by data name."""
         path = self.folder / _DECLARED
         try:
             digests = json.loads(read_source_file(path))["data"] if path.exists() else {}
@@ -373,7 +374,7 @@ class Experiment(Report):
             ) from error
 
     def _write_declared(self) -> None:
-        """Write what was declared, with the digests of all data so far."""
+        """Write the declared experiment, with the digests of all data used until now."""
         declared = {
             "name": self.name,
             "policies": {name: pack.hash for name, pack in self.packs.items()},
@@ -495,17 +496,17 @@ class Experiment(Report):
             if name not in self.packs:
                 raise UnknownName("policy", name, self.packs)
         rows, keys = self.rows, ["data", "cluster", "question"]
-        sides = [rows.filter(policy=name) for name in (a, b)]
+        chosen = [rows.filter(policy=name) for name in (a, b)]
         if any(
             side.select("data", "seed").n_unique() < len(self.data) * len(self.seeds)
-            for side in sides
+            for side in chosen
         ):
             raise InputError(
                 f"Some cells of {a} or {b} have no result. Call run() first, or memlab experiment run."
             )
         # Seeds of one question depend on each other, so their mean counts once.
         left, right = (
-            side.group_by(keys, maintain_order=True).agg(pl.mean(*self.metrics)) for side in sides
+            side.group_by(keys, maintain_order=True).agg(pl.mean(*self.metrics)) for side in chosen
         )
         pairs = left.join(right, on=keys, suffix="/b", maintain_order="left")
         table: list[dict[str, Any]] = []
@@ -514,21 +515,18 @@ class Experiment(Report):
         for metric, data in product(self.metrics, sets):
             group = pairs if data is None else pairs.filter(data=data)
             paired = group.drop_nulls([metric, f"{metric}/b"])
-            difference = paired[metric] - paired[f"{metric}/b"]
+            sides = {"a": paired[metric], "b": paired[f"{metric}/b"]}
+            sides["difference"] = sides["a"] - sides["b"]
             # Clusters of two data sets may have the same name.
-            clusters = paired["data"] + "\n" + paired["cluster"]
-            estimates.append(cluster_interval(difference.to_numpy(), clusters.to_list()))
-            table.append(
-                {
-                    "metric": metric,
-                    "data": data,
-                    "a": paired[metric].mean(),
-                    "b": paired[f"{metric}/b"].mean(),
-                    "difference": difference.mean(),
-                    "questions": paired.height,
-                    "clusters": clusters.n_unique(),
-                }
-            )
+            clusters = (paired["data"] + "\n" + paired["cluster"]).to_list()
+            counts = {"questions": paired.height, "clusters": len(set(clusters))}
+            row: dict[str, Any] = {"metric": metric, "data": data} | counts
+            # All three have the same weights, so that the interval is around the difference.
+            for name, values in sides.items():
+                estimate = cluster_interval(values.to_numpy(), clusters)
+                row[name] = values.mean() if estimate is None else estimate.value
+            estimates.append(estimate)
+            table.append(row)
         family = [estimate for estimate in estimates if estimate is not None]
         ends = iter(
             adjust_all(family, level, adjust)
@@ -627,7 +625,9 @@ class Experiment(Report):
                 render_latex(self._table(), f"{self._caption()}. {self._provenance()}") + "\n", path
             )
         if ending != ".html":
-            raise InputError(f'A report is an .html, .tex or .csv file, not "{Path(path).name}".')
+            raise InputError(
+                f'A report must be an .html, .tex or .csv file, not "{Path(path).name}".'
+            )
         first, *others = self.packs
         comparisons = [] if self.missing else [self.compare(name, first) for name in others]
         tables = [self._table(), *(each._table(f"{each.a} minus {first}") for each in comparisons)]
@@ -648,7 +648,7 @@ class Experiment(Report):
 
     @property
     def missing(self) -> int:
-        """The number of cells without a result."""
+        """The number of cells that have no result yet."""
         return sum(1 for _ in self._inputs()) - sum(1 for _ in self._cells())
 
     def _overall(self) -> pl.DataFrame:
@@ -657,7 +657,7 @@ class Experiment(Report):
         return results.filter(pl.col("seed").is_null()) if len(self.seeds) > 1 else results
 
     def _caption(self) -> str:
-        """Return what the experiment has, in one sentence."""
+        """Describe the experiment in one sentence: policies, data, seeds and missing cells."""
         seeds = f" with {count_of(len(self.seeds), 'seed')}" if len(self.seeds) > 1 else ""
         missing = f"; {count_of(self.missing, 'cell')} without a result" if self.missing else ""
         sets = count_of(len(self.data), "data set")
@@ -710,7 +710,7 @@ class Experiment(Report):
 
 
 def _load_packs(policies: object) -> dict[str, Pack]:
-    """Return the packs of policies by name; the names of baselines stand for their texts."""
+    """Return the packs of the policies by name; accept the names of baselines."""
     packs: dict[str, Pack] = {}
     for name, spec in list_policies(policies):
         pack = as_pack(BASELINES.get(spec, spec) if isinstance(spec, str) else spec, None, name)
@@ -725,7 +725,7 @@ def _load_packs(policies: object) -> dict[str, Pack]:
 
 
 def _identify(measure: Any) -> dict[str, Any]:
-    """Return the name, the source and the options of a function, which decide what it measures."""
+    """Return the name, the source hash and the options of a measuring function."""
     function, options = measure, {}
     if isinstance(measure, partial):
         function, options = measure.func, {"args": list(measure.args), "keywords": measure.keywords}
@@ -738,7 +738,7 @@ def _identify(measure: Any) -> dict[str, Any]:
         }
     except (OSError, TypeError, ValueError, AttributeError):
         raise InputError(
-            "measure is a function of a module or a notebook, or a functools.partial of one with options of JSON "
+            "measure must be a function of a module or a notebook, or a functools.partial of one with options of JSON "
             f"values; not {describe_value(measure)}."
         ) from None
 

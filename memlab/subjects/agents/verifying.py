@@ -265,8 +265,8 @@ def _compute_changes(
     """Return the state change of a verdict, and the inferred tag if there is one.
 
     The ``reinforce`` policy gets the accepted and the rejected ids. Accepted memories get edges,
-    best pairs first and at most ``edge-pairs``. They share the tag that most of them have, or one
-    inferred from what they share with the query. Deleted memories do not change.
+    best pairs first and at most ``edge-pairs``. They share the tag that most of them have, or a tag
+    that is inferred from words shared with the query. Deleted memories do not change.
     """
     accepted = drop_deleted(state, passed)
     relations = {pair: word for pair, word in relations.items() if {*pair} <= {*accepted}}
@@ -340,7 +340,7 @@ def find_common_tag(state: State, pack: Pack, rows: NDArray[np.int64]) -> str | 
 def _infer_tag(state: State, pack: Pack, rows: NDArray[np.int64], query: str) -> str | None:
     """Infer a common tag for untagged memories of a query, if the pack infers such tags.
 
-    It is a topic that all of them have, or else the longest word that all of them share with the
+    The tag is a topic of all the memories, or else the longest word that they all share with the
     query. Returns None for fewer than two memories, or if two of them have the same tag already.
     """
     # Topics come first: they are words of a list, while a shared word may be accidental.

@@ -657,7 +657,8 @@ def compute_credit(
 def get_calibration(state: State, pack: Pack) -> Calibration:
     """Return the calibration that applies to the ``credit`` policy of a pack.
 
-    It is the lab's own calibration, else the shipped calibration if it was fitted to this policy, else the identity.
+    The lab's own calibration comes first, then the shipped calibration if it was fitted to this policy, then the
+    identity.
     """
     policy = pack.policies["credit"].hash
     own = state.projection(Calibrated).of(policy)

@@ -273,7 +273,7 @@ class _CueReader:
     def count_rare(self, terms: frozenset[str]) -> Floats:
         """Return the number of ``terms`` in each memory, weighted by their rarity.
 
-        A word that occurs in no memory of the lab would count 1, other words count less.
+        A word that occurs in no memory of the lab would count as 1, and other words count less.
         """
         return (
             np.array([self.mass(terms & memory_terms) for memory_terms in self.terms])
@@ -331,7 +331,7 @@ class _CueReader:
     def is_about_another(self) -> Floats:
         """Return whether the query is about a speaker other than the speaker of each memory.
 
-        The query names the speaker, or says "I" or "you" between a user and an assistant.
+        The query names the speaker, or contains "I" or "you" between a user and an assistant.
         """
         persons = self.asked_terms & self.speakers or self._find_person()
         return self.to_flags(

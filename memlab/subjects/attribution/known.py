@@ -125,7 +125,7 @@ class Calibration(Displayed):
     def confidence(self, credit: Floats) -> Floats:
         """Return the probability that each inferred reward is on the correct side of 0.5.
 
-        For a negative credit, it is the probability that the memory was used at all.
+        For a negative credit, the result is the probability that the memory was used at all.
 
         Parameters
         ----------

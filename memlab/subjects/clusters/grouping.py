@@ -211,7 +211,7 @@ def form_groups(
 def read_utterances(state: State, group: Group) -> tuple[list[Utterance], str | None]:
     """Return a group's texts in order of time, and the speaker if all texts share one.
 
-    A common speaker of all members is returned once, and not with each text.
+    If all members have the same speaker, the speaker is returned once and not with each text.
     """
     created = state.numbers["created"].values[group.rows]
     order = np.lexsort((group.rows, created))

@@ -429,7 +429,7 @@ def _assign_numbers(
     old: Ints,
     audience: str,
 ) -> dict[int, str]:
-    """Return the name of each new cluster by number; a similar old number is kept.
+    """Return the name of each new cluster by number; a cluster keeps a predecessor's number.
 
     A label continues the live cluster with which it shares most members. Each cluster is continued by at most one
     label. Other labels get new numbers.

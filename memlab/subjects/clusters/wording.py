@@ -100,10 +100,10 @@ def keywords(
     """Return the terms that distinguish each group of texts, in descending order of score.
 
     ``labels[i]`` is the group of ``texts[i]``. Texts of the group -1 count only as background. The score of a term is
-    ``n * log(1 + mean / all)``. ``n`` is the number of texts of the group with the term, ``all`` the number of all
-    texts with it, and ``mean`` the mean number of terms per group. This is c-TF-IDF (Grootendorst, 2022) over texts
-    instead of occurrences. Terms of a single text come last. Stop words of the language, bare numbers and the terms in
-    `exclude` are left out. Of terms with the same stem, only the best is returned.
+    ``n * log(1 + mean / all)``. ``n`` is the number of texts of the group with the term. ``all`` is the number of all
+    texts with the term, and ``mean`` is the mean number of terms per group. This is c-TF-IDF (Grootendorst, 2022) over
+    texts instead of occurrences. Terms of a single text come last. Stop words of the language, bare numbers and the
+    terms in `exclude` are left out. Of terms with the same stem, only the best is returned.
 
     >>> texts = ["tabs or spaces", "the tabs", "ship on Friday", "Friday's ship", "on"]
     >>> keywords(texts, [0, 0, 1, 1, -1], max_terms=2)
@@ -351,7 +351,7 @@ def describe_groups(state: State, rows: Ints, labels: Ints, count: int) -> list[
     """Return up to three distinguishing terms for each group from 0 to ``count - 1``.
 
     A term must occur in two public memories of the group. Names of clusters are visible to
-    everyone, so they must not reveal the words of a single memory or of a private one.
+    everyone, so a name must not reveal the words of a single or private memory.
     """
     visibility = state.names["visibility"]
     is_public = (labels >= 0) & (visibility.codes[rows] != visibility.code("private"))
@@ -392,7 +392,7 @@ def name_cluster(
 ) -> str:
     """Return an unused name for a cluster, made of its terms or number and its creator.
 
-    The name differs from the names of existing clusters and from those in `used`. It contains a space, so it cannot
+    The name differs from the names of existing clusters and from the names in `used`. It contains a space, so it cannot
     equal a word of a vocabulary.
     """
     name = f"about {', '.join(about)}" if about else f"number {number}"

@@ -514,8 +514,8 @@ def compute_metrics(core: Core, *, since: Micros | None = None) -> Metrics:
 def _find_referenced(feedback: Iterable[Event]) -> set[tuple[int, int]]:
     """Return the recalled memories with helpful feedback, as pairs of recall and memory.
 
-    The last explicit judgement of a pair decides. Without one, a pair counts as helpful if its
-    attributed reward was ever at least 0.5.
+    The last explicit judgement of a pair decides. Without a judgement, a pair counts as helpful if
+    its attributed reward was ever at least 0.5.
     """
     stated: dict[tuple[int, int], bool] = {}
     attributed: set[tuple[int, int]] = set()
@@ -563,7 +563,7 @@ class _Discovery:
         """Return the discovery cost of a memory in tokens, or None if no turns precede it.
 
         The cost is the tokens of the preceding turns of its session, divided by the number of
-        memories of the session. It is at least the tokens of the memory's own text.
+        memories of the session. The cost is at least the number of tokens of the memory's own text.
         """
         state = self._state
         own = count_tokens(state.texts.value_at(row) or "")

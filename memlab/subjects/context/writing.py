@@ -236,8 +236,8 @@ class Sheet:
     def check(self) -> None:
         """Raise InputError if the text or the Markdown exceeds the budget.
 
-        The sizes of entries add up to that of the whole with every tokenizer that counts a whole text as
-        at most the sum of its lines.
+        The sizes of entries add up to the size of the whole, if the tokenizer counts a whole text as at most the sum of
+        its lines.
         """
         size = max(map(self.measure, (self.text, self.markdown))) if self._groups else 0
         if size > 4 * self.budget:
@@ -278,8 +278,8 @@ def make_entry(
 ) -> Entry:
     """Return an entry for a memory, with at most ``maximum`` tokens.
 
-    The entry ends with the first of ``marks`` that leaves room for the memory. A text that is too long
-    is shortened to what ``excerpt`` returns of it, and then at its end.
+    The entry ends with the first of ``marks`` that leaves room for the memory. A text that is too long is shortened to
+    its ``excerpt``, and then at the end.
     """
     for mark in marks:
         room = maximum - -(-max(measure(mark), measure(escape_markdown(mark))) // 4) - 1

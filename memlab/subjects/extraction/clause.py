@@ -404,7 +404,7 @@ class ClauseWords:
 def _index_forms(own: bool) -> dict[tuple[str, ...], str]:
     """Return an index from the words of a verb form to the first-person verb.
 
-    With ``own``, the form is that of the first person, otherwise that of the third.
+    With ``own``, the form is the first-person form, otherwise the third-person form.
     """
     return {
         tuple((verb if own else other).split()): verb

@@ -313,8 +313,8 @@ class Extraction:
     ) -> Extracted:
         """Return the proposals of all messages, or of the messages numbered in ``only``.
 
-        ``before`` is the message before the first one, for questions and answers. With ``lessons``,
-        a model reports lessons too.
+        ``before`` is the message that precedes the first message, for questions and answers. With
+        ``lessons``, a model reports lessons too.
         """
         personal = self._core.personal()
         admits = self._admits(where, viewer)
@@ -429,7 +429,7 @@ class Extraction:
     def _turn_before(
         self, session: str | None, project: str | None, skipped: int
     ) -> Message | None:
-        """Return the turn before a session's last ``skipped`` turns, or None without a turn."""
+        """Return the turn before a session's last ``skipped`` turns, or None in a short session."""
         if session is None:
             return None
         turns = self._turns(session, project, 1)
@@ -599,7 +599,8 @@ def _take_lessons(
 ) -> tuple[list[Proposed], Extracted]:
     """Return the lessons of a session, and the model's proposals that are not lessons.
 
-    The model's lessons replace those of rules, except in messages that it did not read.
+    The model's lessons replace lessons found by rules, except in messages that the model did not
+    read.
     """
     unread = {number for number, _ in usage.unread}
     remaining = [item for item in by_rules if item.rule not in SORTS or item.message in unread]

@@ -36,7 +36,7 @@ def rate_plausibility(subject: str, predicate: str, value: str) -> Plausibility:
 
     Returns
     -------
-    "no" for a value that the predicate cannot have, "doubtful" for one that it rarely has, else "fine".
+    "no" for a value that the predicate cannot have, "doubtful" for a value that it rarely has, otherwise "fine".
 
     Examples
     --------
@@ -352,7 +352,7 @@ def _rate_being(subject: str, value: str, words: list[str]) -> Plausibility:
 def _rate_thing(subject: str, value: str, words: list[str]) -> Plausibility:
     """Rate a statement about a thing, such as "the port is 8443".
 
-    A specific value such as in "The staging port is 8443" is doubtful, others are implausible.
+    A specific value as in "The staging port is 8443" is doubtful, and other values are implausible.
     """
     if "team's" in words:
         return "fine"

@@ -231,7 +231,7 @@ _LONGEST_GAME = 300
 def _is_worth_proposing(fact: Fact, message: Message) -> bool:
     """Return whether a fact is worth proposing as a memory.
 
-    If speakers are named, doubtful facts about things and other people are not.
+    If speakers are named, doubtful facts about things and other people are not worth proposing.
     """
     own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
     return own or message.speaker is None or fact.confidence > DOUBTFUL
@@ -248,7 +248,7 @@ def find_question(message: Message, before: Message | None) -> str | None:
 def _propose_answer(fact: Fact, answer: Completed, source: Source, *, provenance: str) -> Proposed:
     """Return a proposal for the fact that a question and its answer state together.
 
-    Its position is that of the answer, and its quotation includes the question.
+    The proposal has the position of the answer, and its quotation includes the question.
     """
     moved = replace(fact, start=answer.start, stop=answer.stop)
     proposed = source.fact(moved, provenance=provenance, rule=fact.predicate)

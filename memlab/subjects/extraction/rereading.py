@@ -163,7 +163,7 @@ def pair_proposals(state: State, row: int, text: str, rows: Sequence[int]) -> li
 def _replaces(state: State, row: int, item: Proposed) -> bool:
     """Return whether a proposal is a new version of the memory in ``row``.
 
-    A fact needs the same subject and predicate, another memory the same rule.
+    A fact needs the same subject and predicate, and another memory needs the same rule.
     """
     names = state.names
     if item.sort == "memory" or names["predicate"].value_at(row) is None:
@@ -189,8 +189,8 @@ def decided_fields(item: Proposed) -> dict[str, object]:
 def _find_quoting(state: State, row: int) -> list[int]:
     """Return the rows of extracted memories that may quote the memory in ``row``.
 
-    They keep a quotation, and belong to the same project and to the same session. A memory without
-    a session matches every session.
+    Such memories store a quotation, and belong to the same project and session. A memory without a
+    session matches every session.
     """
     if not state.notes["context"].has_values:
         return []

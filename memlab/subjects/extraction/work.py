@@ -281,7 +281,7 @@ class _Work:
     def files_of(self, turn: int) -> list[str]:
         """Return the files of a turn: edited files first, then read files, then named files.
 
-        A turn without any comments on the turn before.
+        A turn that has no files comments on the preceding turn, whose files are returned.
         """
         calls = self.calls_of[turn]
         touched = sorted(calls, key=lambda call: not call.edits)
@@ -355,7 +355,7 @@ class _Work:
     def read_sentences(self) -> Iterator[Proposed]:
         """Yield the lessons in sentences of a session, first those of the user.
 
-        The user's come first, because an agent repeats them.
+        Lessons of the user come first, because an agent repeats them.
         """
         lessons: list[set[str]] = []
         for role in ("user", "assistant"):
@@ -408,8 +408,8 @@ class _Work:
     def _read_answer(self, number: int) -> str:
         """Return a question and the answer that a message gives, or "" without a question.
 
-        A user answers the agent's last question, and an agent with its last words a question of the
-        user that it looked into.
+        A user's message answers the agent's last question. An agent's last message answers a
+        question of the user that the agent investigated.
         """
         # Of a user, the last words before must be a question; of an agent, the user's message must contain one.
         message, turn = self.messages[number], self.turns[number]
@@ -481,7 +481,7 @@ def _list_sentences(text: str) -> Iterator[tuple[int, int, str]]:
 def _read_rejection(text: str) -> str:
     """Return a user's message that rejects the agent's work, or "" for any other message.
 
-    Its sentences depend on one another, so that they are one lesson.
+    The sentences of such a message depend on one another, so they are one lesson.
     """
     flat = " ".join(_FENCE.sub(" ", text).split())
     low = padded(words_of(flat))

@@ -233,9 +233,9 @@ class LabFacts:
     def retract(self, fact: Memories, *, reason: str | None = None) -> None:
         """Mark a fact as never true, so that only ``lab.facts.frame`` still lists it.
 
-        Facts that it superseded stay superseded. If the same fact is stored later, it is a new one.
-        Packs that forget retracted facts, such as ``factgraph``, delete it in the next pass of
-        upkeep; ``lab.restore`` brings it back until it is purged.
+        Facts that it superseded stay superseded. If the same fact is stored later, it is a new
+        fact. Packs that forget retracted facts, such as ``factgraph``, delete it in the next pass
+        of upkeep; ``lab.restore`` brings it back until it is purged.
 
         Parameters
         ----------

@@ -540,8 +540,8 @@ def _read_new_fact(
 def _find_affected(state: State, fresh: Sequence[Triple], gone: Collection[int]) -> list[_Fact]:
     """Return the stored facts that the new facts may end or contradict.
 
-    Such a fact has the subject of a new fact, or the owner of that subject. Or its value names the
-    subject of a new fact, or a new value names its subject.
+    Such a fact has the subject of a new fact, or the owner of that subject. A fact also counts if
+    its value names the subject of a new fact, or if a new value names its subject.
     """
     # Comparing every stored fact with every new one would be slow, so unrelated subjects are skipped.
     names = state.names

@@ -59,7 +59,7 @@ def is_first_person(text: str) -> bool:
 def convert_to_third_person(text: str) -> str | None:
     """Return a first-person text in the third person, or None for an uncertain result.
 
-    Return None if the result would not be certain.
+    The result is None if the conversion would not be certain.
 
     >>> texts = ("I am a baker.", "My name is Ann", "I study bees", "I ran", "I like my bike")
     >>> [convert_to_third_person(text) for text in texts]
@@ -259,10 +259,10 @@ def select_profile_rows(
 ) -> Rows:
     """Return the rows of memories for an entity's profile, in descending order of score.
 
-    They are its valid facts, and for the user also memories of the kinds personal, preference, goal
-    and trait. `visible` masks the rows that may take part. The order is by the pack's
-    ``recall-score`` if it needs no query, else by ``retention``; ties go to the more confident,
-    then to the newer memory.
+    The rows are valid facts of the entity, and for the user also memories of the kinds personal,
+    preference, goal and trait. `visible` masks the rows that may take part. The order is by the
+    pack's ``recall-score`` if it needs no query, else by ``retention``; ties go to the more
+    confident, then to the newer memory.
     """
     selected = np.zeros(len(state), dtype=np.bool_)
     selected[find_facts(state, subject=entity)] = True

@@ -16,7 +16,6 @@ from memlab.errors import InputError
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Report, Table
 from memlab.kernel.policies import Pack, PolicyLike, as_pack
-from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slates
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.policies.policies import begin_challenge
@@ -66,17 +65,16 @@ class Guard(Report):
     loss, low, high
         Loss per judged recall, and its bounds, each of which holds after every recall with the
         confidence ``level``.
-    forecast
-        Number of recalls after which a loss rolls the pack back, from the log before the guard; empty
-        in later reports. Columns: ``loss`` per recall, ``sd``
-        (the loss in standard deviations of the reward of a recall), ``judged`` and ``judged_95``
-        (judged recalls in half and in 95% of cases), ``recalls_95`` (with recalls without feedback),
-        ``guarded_95`` (of those, recalls that the guarded pack serves). Null means more than ten million, or a loss
-        above the mean reward.
-    basis
-        Data of the forecast, in one sentence.
     reason
         Reason given for the guard.
+    forecast
+        Number of recalls after which a loss rolls the pack back, from the log before the guard. It is
+        empty in later reports. ``loss`` is per recall, and ``sd`` the loss in standard deviations of
+        the reward of a recall. ``judged`` and ``judged_95`` are judged recalls, in half and in 95% of
+        cases; ``recalls_95`` has recalls without feedback too. Null means more than ten million, or a
+        loss above the mean reward.
+    basis
+        Data of the forecast, in one sentence.
 
     Examples
     --------
@@ -93,76 +91,59 @@ class Guard(Report):
     share: float
     tolerance: float
     level: float
-    since: datetime | None = None
-    until: datetime | None = None
-    served: tuple[int, int, int] = (0, 0, 0)
-    judged: int = 0
-    loss: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    forecast: pl.DataFrame = field(default_factory=pl.DataFrame, compare=False)
-    basis: str = ""
-    reason: str = ""
-    _lab: Any = field(default=None, compare=False)
-    _record: GuardRecord | None = field(default=None, compare=False)
+    since: datetime | None
+    until: datetime | None
+    served: tuple[int, int, int]
+    judged: int
+    loss: float
+    low: float
+    high: float
+    reason: str
+    forecast: pl.DataFrame = field(compare=False)
+    basis: str
+    _lab: Any = field(compare=False)
+    _record: GuardRecord = field(compare=False)
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row per recall: the loss so far, or the shadow comparison.
+        """One row for each judged recall, or each recall in shadow.
 
-        Columns: ``recall`` (its event), ``guarded`` (1 for results of the guarded pack, 0 for those
-        of the active pack, -1 if both have the same), ``reward`` from 0 to 1, ``loss``, ``low`` and
-        ``high``. In shadow: ``recall``, ``at``, ``common`` (share of the results that the guarded
-        pack has too), ``reward`` (sum of the results) and ``kept`` (of those results that both have).
+        ``recall`` is the event of the recall. ``guarded`` is 1 for results of the guarded pack, 0 for
+        those of the active pack, and -1 if both have the same. ``reward`` is from 0 to 1. ``loss``,
+        ``low`` and ``high`` are those after the recall.
+
+        In shadow, ``common`` is the share of the results that the guarded pack has too. ``reward`` is
+        the sum over the results, and ``retained`` the part of results that both packs have.
         """
-        if self._record is None:
-            return pl.DataFrame()
-        shadow = self._record.shadow
-        return _read_shadow(self._lab, self._record) if shadow else _track(self._lab, self._record)
+        read = _read_shadow if self._record.shadow else _track
+        return read(self._lab, self._record)
 
     @property
     def title(self) -> str:
-        """The state of the guard in one sentence."""
-        if self.state == "planned":
-            return f"{self.pack} would serve {self.share:.0%} of recalls. Nothing has begun."
-        if self._record is not None and self._record.shadow:
-            return self._shadow_title()
-        judged = f"{self.judged:,} judged recall{'s' * (self.judged != 1)}"
+        """The state of the guard in one or two sentences."""
+        if self._record.shadow:
+            active, _, same = self.served
+            return f"{self.pack} in shadow: {self.state}. Of {active + same:,} recalls, {active:,} have other results."
+        title = f"{self.pack} at {self.share:.0%} of recalls: {self.state}."
         if not self.judged:
-            return f"{self.pack} serves {self.share:.0%} of recalls ({self.state}). None was judged yet."
-        loss = f"the loss per recall is {self.loss:.3f}, between {self.low:.3f} and {self.high:.3f}"
-        outcome = {
-            "running": "still serves",
-            "rolled back": "was rolled back from",
-            "in use": "is active now and served",
-            "replaced": "served, until another pack became active,",
-            "ended": "served, until it was ended by hand,",
-        }[self.state]
-        return f"{self.pack} {outcome} {self.share:.0%} of recalls. After {judged}, {loss}."
-
-    def _shadow_title(self) -> str:
-        active, _, same = self.served
-        rows = self.frame
-        kept, reward, common = (float(rows[name].sum()) for name in ("kept", "reward", "common"))
-        share = f", and {kept / reward:.0%} of their reward" if reward > 0 else ""
+            return f"{title} No recall was judged yet."
         return (
-            f"{self.pack} runs in shadow ({self.state}): {active + same:,} recalls, {active:,} with other results."
-            + (f" It has {common / len(rows):.0%} of the results{share}." if len(rows) else "")
+            f"{title} After {self.judged:,} judged recalls, the loss per recall is {self.loss:.3f}, between "
+            f"{self.low:.3f} and {self.high:.3f}."
         )
 
     def _display(self) -> object:
         rows = [
-            (f"{row['loss']:.3f}", f"{row['sd']:.1f}", *map(_count, list(row.values())[2:]))
-            for row in self.forecast.to_dicts()
+            (
+                f"{loss:.3f}",
+                f"{sd:.1f}",
+                *("-" if count is None else f"{count:,}" for count in counts),
+            )
+            for loss, sd, *counts in self.forecast.iter_rows()
         ]
-        heads = ("loss", "sd", "judged, half", "judged, 95%", "recalls, 95%", "guarded, 95%")
-        notes = (self.basis,) if self.basis else ()
+        heads = ("loss", "sd", "judged, half", "judged, 95%", "recalls, 95%")
         title = "Recalls until a loss rolls the pack back"
-        return self.title, *([Table(title, heads, rows, notes)] if rows else [])
-
-
-def _count(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
+        return self.title, *([Table(title, heads, rows, (self.basis,))] if rows else [])
 
 
 def guard_pack(
@@ -183,7 +164,9 @@ def guard_pack(
     """Begin a guard, forecast its length, or report on it; see ``Lab.guard``."""
     low, high = map(float, reward_range)
     if not low < high or not math.isfinite(high - low):
-        raise InputError(f"reward_range is a lower and a higher number, not {reward_range!r:.60}.")
+        raise InputError(
+            f"reward_range must be a lower and a higher number, not {reward_range!r:.60}."
+        )
     if pack is None:
         records = core.store.state.projection(Guards).records
         if not records:
@@ -202,21 +185,12 @@ def guard_pack(
     }
     forecast, basis = (pl.DataFrame(), "") if shadow else _forecast(lab, loaded, options)
     if plan:
-        return Guard(
-            loaded.name,
-            loaded.hash,
-            "planned",
-            options["share"],
-            tolerance,
-            level,
-            forecast=forecast,
-            basis=basis,
-            reason=reason,
-        )
+        planned = GuardRecord(0, 0, loaded.name, loaded.hash, "", reason, options, ended="planned")
+        return _report(lab, planned, forecast, basis)
     with core.store.exclusive():
         if core.store.versions.refuses_chance:
             raise InputError(
-                "A guard leaves results to chance, and the owner of this lab refused that with "
+                "A guard draws results at random, and the owner of this lab refused random draws with "
                 "lab.policies.explore(False). Allow it with lab.policies.explore(True)."
             )
         # Design ab draws one of both packs in ``rate`` of the recalls, so the guarded one in half of them.
@@ -243,18 +217,18 @@ def _report(
         options["share"],
         options["tolerance"] * scale,
         options["level"],
-        from_micros(record.at),
-        None if record.until is None else from_micros(record.until),
+        from_micros(record.at) if record.at else None,
+        from_micros(record.until) if record.until else None,
         (active, guarded, same),
         judged,
         bounds[0] * scale,
         bounds[1] * scale,
         bounds[2] * scale,
-        forecast=pl.DataFrame() if forecast is None else forecast,
-        basis=basis,
-        reason=record.reason,
-        _lab=lab,
-        _record=record,
+        record.reason,
+        pl.DataFrame() if forecast is None else forecast,
+        basis,
+        lab,
+        record,
     )
 
 
@@ -307,11 +281,11 @@ def _read_shadow(lab: Any, record: GuardRecord) -> pl.DataFrame:
             continue
         own, live, earned = set(head["ids"]), challenge["live"], rewards.get(decision, {})
         common = sum(id in own for id in live) / len(live) if live else 1.0
-        kept = sum(reward for id, reward in earned.items() if id in own)
-        rows.append((decision, at, common, float(sum(earned.values())), float(kept)))
+        retained = sum(reward for id, reward in earned.items() if id in own)
+        rows.append((decision, at, common, float(sum(earned.values())), float(retained)))
     stamp, floats = (
         pl.Datetime("us", "UTC"),
-        dict.fromkeys(("common", "reward", "kept"), pl.Float64),
+        dict.fromkeys(("common", "reward", "retained"), pl.Float64),
     )
     return pl.DataFrame(rows, schema={"recall": pl.Int64, "at": stamp, **floats}, orient="row")
 
@@ -354,15 +328,14 @@ def _forecast(lab: Any, pack: Pack, options: Mapping[str, float]) -> tuple[pl.Da
             )
             for chance in (0.5, 0.95)
         ]
-        half, most = (
+        half, slow = (
             None if count is None else math.ceil(count / log.differs + options["wait"])
             for count in counts
         )
-        recalls = None if most is None else math.ceil(most / log.judged)
-        guarded = None if recalls is None else math.ceil(recalls * options["share"])
-        rows.append((loss * (options["high"] - options["low"]), sd, half, most, recalls, guarded))
+        recalls = None if slow is None else math.ceil(slow / log.judged)
+        rows.append((loss * (options["high"] - options["low"]), sd, half, slow, recalls))
     columns = {"loss": pl.Float64, "sd": pl.Float64} | dict.fromkeys(
-        ("judged", "judged_95", "recalls_95", "guarded_95"), pl.Int64
+        ("judged", "judged_95", "recalls_95"), pl.Int64
     )
     return pl.DataFrame(rows, schema=columns, orient="row"), log.basis
 
@@ -381,7 +354,8 @@ def _read_log(lab: Any, pack: Pack, options: Mapping[str, float]) -> _Log:
         rewards, judged = np.concatenate([rewards, np.zeros(silent)]), 1.0
     queries = decisions["query"].drop_nulls().unique(maintain_order=True).tail(_QUERIES).to_list()
     differing = [
-        _ids(lab.recall(query, log=False)) != _ids(lab.recall(query, pack=pack, log=False))
+        lab.recall(query, log=False).slate.shown
+        != lab.recall(query, pack=pack, log=False).slate.shown
         for query in queries
     ]
     differs = float(np.mean(differing)) if differing else 1.0
@@ -399,7 +373,3 @@ def _read_log(lab: Any, pack: Pack, options: Mapping[str, float]) -> _Log:
     if queries:
         basis += f" {differs:.0%} of {len(queries)} logged queries have other results."
     return _Log(rewards, judged, differs, basis)
-
-
-def _ids(hits: Hits) -> list[int]:
-    return [hit.id for hit in hits]

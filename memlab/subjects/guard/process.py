@@ -58,9 +58,9 @@ def forecast_recalls(
 ) -> int | None:
     """Forecast the number of recalls within which a loss leads to a rollback.
 
-    ``rewards`` (f64[n]) are those of recalls under the active pack, from 0 to 1. Under the guarded
-    pack, as many of them are 0 as the loss takes. None if the loss is above their mean or takes over
-    ten million recalls.
+    ``rewards`` (f64[n], 0 to 1) are the rewards of recalls under the active pack. Under the guarded pack, enough
+    rewards become 0 to cause the loss. The result is None if the loss exceeds the mean reward or needs more than ten
+    million recalls.
     """
     mean, count = float(rewards.mean()), len(rewards)
     if not 0 < loss <= mean:

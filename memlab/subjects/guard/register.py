@@ -134,9 +134,7 @@ class Guards(Projection):
                 **dict.fromkeys(("pack", "ended"), WORD),
                 **dict.fromkeys(("hash", "live"), HASH),
                 "reason": REASON,
-                "options": mapping_field({"*": NUMBER}),
-                "open": list_field(NUMBER, NUMBER),
-                "judged": list_field(NUMBER, NUMBER),
+                **dict.fromkeys(("options", "open", "judged"), mapping_field({"*": NUMBER})),
             }
         )
     )
@@ -154,6 +152,7 @@ class Guards(Projection):
     def fold(self, event: Event) -> None:
         """Apply an event: begin or end a guard, or count a recall or judgement."""
         body, guard = event.body, self.running
+        # Only recalls since the beginning of a guard have the field, so only they can be judged.
         if event.kind == "challenge":
             if "guard" in body:
                 names = body["pack"], body["hash"], body["live"], body["reason"]
@@ -172,27 +171,12 @@ class Guards(Projection):
 
     def dump(self) -> Any:
         """Return the guards as a list of dicts for a snapshot."""
-        dumped = []
-        for record in self.records:
-            stored = record.process.dump() if "process" in vars(record) else record.stored
-            lists = {
-                "open": list(record.open.items()),
-                "judged": list(record.judged.items()),
-                "stored": stored,
-            }
-            dumped.append(asdict(record) | lists)
-        return dumped
+        return [
+            asdict(record)
+            | {"stored": record.process.dump() if "process" in vars(record) else record.stored}
+            for record in self.records
+        ]
 
     def load(self, dumped: Any) -> None:
         """Restore the guards from the result of ``dump``."""
-        self.records = [
-            GuardRecord(
-                **row
-                | {
-                    "open": dict(row["open"]),
-                    "judged": {decision: list(entry) for decision, entry in row["judged"]},
-                    **{name: list(row[name]) for name in ("served", "stored", "latest")},
-                }
-            )
-            for row in dumped
-        ]
+        self.records = [GuardRecord(**row) for row in dumped]

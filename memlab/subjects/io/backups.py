@@ -60,7 +60,7 @@ def back_up_if_due(store: Store, *, closing: bool, keep: int = 3) -> None:
     """Write the daily backup if it is due and the lab was opened with ``backups=True``.
 
     A backup is due if there is none, or if events are newer than the last backup and it is a day old. With ``closing``,
-    its age does not matter.
+    the age of the last backup does not matter.
     """
     if store.folder is None:
         return

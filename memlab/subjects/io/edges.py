@@ -22,8 +22,8 @@ def graph_of(
     """Return the edges to import from a bundle as an event's ``graph``, and their number.
 
     An edge with a new end is imported. An edge between known memories is imported unless the lab
-    has it or has removed it. Ids of the export are mapped to ids of new memories by ``id_of``, and
-    to ids of known ones by ``known_ids``.
+    has the edge or has removed it. ``id_of`` maps ids of the export to ids of new memories, and
+    ``known_ids`` maps them to ids of known memories.
     """
     # Nodes that are not memories have negative numbers, counted from -1, until the event is folded.
     nodes: dict[tuple[str, str], int] = {}

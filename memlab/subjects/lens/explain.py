@@ -543,7 +543,7 @@ def _name_term(x: Part | None, y: Part | None) -> str:
 
 
 def _trace_inputs(program: RowProgram, names: set[str]) -> dict[int, tuple[str, ...]]:
-    """Return the inputs that each graph node depends on, out of ``names``."""
+    """Return those inputs in ``names`` on which each graph node depends."""
     inputs_of: dict[int, frozenset[str]] = {}
     for node in program.nodes:
         inside = [inputs_of[a.index] for a in node.args]

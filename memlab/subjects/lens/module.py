@@ -58,7 +58,7 @@ class HelperFunction:
     helpers: tuple[str, ...]
 
     def __call__(self, *values: object) -> Value | dict[str, Value] | list[float]:
-        """Return the value of the helper for numbers, booleans and strings."""
+        """Call the helper with numbers, booleans or strings, and return its value."""
         types = [
             "bool" if isinstance(v, bool) else "str" if isinstance(v, str) else "num"
             for v in values

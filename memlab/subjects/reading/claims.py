@@ -137,7 +137,7 @@ class Statement:
         return tuple(stem for stem in map(stem, self.words) if stem in self.content)
 
     def same_order(self, other: Statement) -> bool:
-        """Return whether two texts do not merely have the same stems in different orders.
+        """Return False only for two texts with equal stems in different orders.
 
         "A owes B" and "B owes A" have equal stems in different orders.
         """

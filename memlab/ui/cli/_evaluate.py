@@ -195,7 +195,7 @@ def _add_page(result: Any, report: Path | None, text: str) -> tuple[Any, str]:
     write,
     verb="memlab.kernel.verbs.policies.policies:LabPolicies.challenge",
     options={
-        "reason": "Reason, for the history.",
+        "reason": "Reason for the change, recorded in the history.",
         "design": "How the packs are compared; see above.",
         "extra": "Number of additional items, or auto.",
         "rate": "Share of recalls that take part.",
@@ -323,7 +323,7 @@ def evolve(
     as_json: bool,
     **options: Any,
 ) -> Report:
-    """Search for a better policy on the questions of LAB, or else on its log.
+    """Search for a better policy on the questions of LAB, or on its log if it has no questions.
 
     Nothing is installed. A winner is better on clusters that the search never read. --out writes it
     to a file, and memlab policy challenge compares it with the active pack.

@@ -23,7 +23,7 @@ _METRICS = ("recall@10", "ndcg@10")
 
 @main.group()
 def experiment() -> None:
-    """Measure policies on data, keep the results, and compare them."""
+    """Measure policies on data, store the results, and compare the policies."""
 
 
 def _read(file: Path) -> Experiment:
@@ -36,12 +36,23 @@ def _read(file: Path) -> Experiment:
 @command(experiment)
 @_FILE
 @click.option("--policies", "-p", multiple=True, help="A pack's name or .hy file; may be repeated.")
-@click.option("--data", "-d", multiple=True, help="A file, folder or lab; may be repeated.")
-@click.option("--metrics", "-m", multiple=True, default=_METRICS, help="A metric; may be repeated.")
+@click.option(
+    "--data",
+    "-d",
+    multiple=True,
+    help="Data to measure on: a file, folder or lab; may be repeated.",
+)
+@click.option(
+    "--metrics",
+    "-m",
+    multiple=True,
+    default=_METRICS,
+    help="Metric to compute, such as ndcg@10; may be repeated.",
+)
 def new(
     file: Path, policies: tuple[str, ...], data: tuple[str, ...], metrics: tuple[str, ...]
 ) -> Report:
-    """Write an experiment to FILE, a TOML file to edit.
+    """Write a template of an experiment to FILE, for editing.
 
     Paths are relative to FILE.
 
@@ -68,7 +79,7 @@ def new(
     help="Number of processes that measure cells. Default: this one.",
 )
 def run(file: Path, workers: int | None, as_json: bool) -> Report:
-    """Measure what the experiment of FILE has no result of, and show all results.
+    """Measure missing results of the experiment in FILE, and show all results.
 
     A pack, data set and seed is measured once. A run that was ended continues.
 
@@ -100,7 +111,7 @@ def compare(file: Path, a: str, b: str, **options: Any) -> Report:
 @_FILE
 @click.argument("path", type=LocalPath())
 def report(file: Path, path: Path) -> Report:
-    """Write the results of the experiment of FILE to PATH: .html, .tex or .csv.
+    """Write the results of the experiment in FILE to PATH: .html, .tex or .csv.
 
     Example: memlab experiment report words.toml words.html
     """

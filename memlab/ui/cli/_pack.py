@@ -45,8 +45,10 @@ def publish(file: str, evidence: tuple[Path, ...], output: Path | None, licence:
 
 @command(publishing)
 @click.argument("file", type=LocalPath())
-@click.option("--lab", type=LocalPath(), help="Lab in which the pack challenges the active one.")
-@click.option("--reason", default="", help="Reason, for the history.")
+@click.option(
+    "--lab", type=LocalPath(), help="Lab in which the pack becomes a challenger of the active pack."
+)
+@click.option("--reason", default="", help="Reason for the change, recorded in the history.")
 @click.option(
     "--check",
     multiple=True,

@@ -15,7 +15,9 @@ from memlab.ui.cli._base import InputFile, Report, command, policy, read, say, w
 
 # Arguments and options of several commands.
 _SLOT = click.argument("slot")
-_REASON = click.option("--reason", default="", help="Reason, for the history.")
+_REASON = click.option(
+    "--reason", default="", help="Reason for the change, recorded in the history."
+)
 
 
 @command(policy)

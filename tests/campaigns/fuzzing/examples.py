@@ -442,7 +442,6 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     ),
     "pull_pack": lambda d: (memlab.pull_pack, {"path": d.mempack}),
     "PublishedPack.check": lambda d: (memlab.pull_pack(d.mempack).check, {}),
-    "PublishedPack.to_dict": lambda d: (memlab.pull_pack(d.mempack).to_dict, {}),
     "load_pack": lambda d: (memlab.load_pack, {"spec": "memlab"}),
     "ManualClock": lambda d: (memlab.ManualClock, {"start": 0}),
     "ManualClock.advance": lambda d: (memlab.ManualClock(0).advance, {"days": 1}),
