@@ -228,10 +228,10 @@ def read_chats(path: Path) -> Log:
     return _recall_questions(lab)
 
 
-def split_chats(path: Path) -> Iterator[tuple[str, Log, Log]]:
+def split_chats(path: Path, chats: list[str] | None) -> Iterator[tuple[str, Log, Log]]:
     """Return the other conversations and the one left out, in turn."""
     slates, labels = read_chats(path)
-    for name in sorted(slates.decisions.select("project").unique().collect()["project"]):
+    for name in chats or sorted(slates.decisions.select("project").unique().collect()["project"]):
         inside, outside = (
             (
                 part := slates.filter(condition),
@@ -244,7 +244,7 @@ def split_chats(path: Path) -> Iterator[tuple[str, Log, Log]]:
 
 def measure_folds(arguments: Any, start: str = "similarity") -> Iterator[dict[str, Any]]:
     """Return the metric of the start, the shipped pack and the policy evolved, on the chat left out."""
-    for name, inside, outside in split_chats(arguments.data):
+    for name, inside, outside in split_chats(arguments.data, arguments.chats):
         begun = time.process_time()
         evolved = search(inside, start, arguments.budget, arguments.seed)
         gain = evolved.gain
@@ -288,7 +288,7 @@ def measure_against(arguments: Any) -> Iterator[dict[str, Any]]:
     ]
     terms = [f"(* (param :{name} 0.5 :low 0 :high 1) (min-max {name}))" for name in names]
     linear = f"(fn [{' '.join(names)}] (+ {' '.join(terms)}))"
-    for name, inside, outside in split_chats(arguments.data):
+    for name, inside, outside in split_chats(arguments.data, arguments.chats):
         grid = max(weights, key=lambda point: score(inside, fused.format(*point)))
         fitted = memlab.tune(
             inside[0],
@@ -326,6 +326,7 @@ def main() -> None:
     parser = Results.build_parser(__doc__)
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--data", type=Path, help="conversations in LoCoMo's format")
+    parser.add_argument("--chats", nargs="+", help="the conversations to leave out, in turn; default: all")
     parser.add_argument("--budget", type=int, help="programs of a search")
     parser.add_argument("--runs", type=int, help="runs, each with its own seed")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")

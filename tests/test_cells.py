@@ -65,7 +65,9 @@ def test_equal_cells_have_equal_bytes(tmp_path: Path) -> None:
         assert (paths[0] / name).read_bytes() == (paths[1] / name).read_bytes()
 
 
-@pytest.mark.parametrize("fault", ["rows", "json", "inputs", "missing", "folder", "later"])
+@pytest.mark.parametrize(
+    "fault", ["rows", "other rows", "json", "inputs", "missing", "folder", "later"]
+)
 def test_a_changed_cell_is_refused_with_its_folder(tmp_path: Path, fault: str) -> None:
     path = write_cell(tmp_path, cell := build_cell())
     about = json.loads((path / "cell.json").read_text())
@@ -73,6 +75,8 @@ def test_a_changed_cell_is_refused_with_its_folder(tmp_path: Path, fault: str) -
         data = bytearray((path / "rows.parquet").read_bytes())
         data[20] ^= 1
         (path / "rows.parquet").write_bytes(bytes(data))
+    elif fault == "other rows":
+        ROWS.reverse().write_parquet(path / "rows.parquet")
     elif fault == "json":
         (path / "cell.json").write_text("{")
     elif fault == "inputs":

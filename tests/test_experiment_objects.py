@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from embedders import letters
 from scipy import stats
 
 import memlab
@@ -321,6 +322,19 @@ def test_killed_at_ten_points_it_resumes_to_the_same_bytes(tmp_path: Path) -> No
 
 
 @pytest.mark.long
+def test_several_runs_at_once_store_the_same_results(tmp_path: Path) -> None:
+    (tmp_path / "study.py").write_text(STUDY)
+    script = KILLED.format(folder=str(tmp_path))
+    running = [
+        subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, stdout=subprocess.DEVNULL)
+        for _ in range(3)
+    ]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    assert len(list(read_cells(tmp_path))) == 24
+    assert not list(tmp_path.rglob("*.draft"))
+
+
+@pytest.mark.long
 def test_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
     policies = ["bm25", "dense"]
     folders = [tmp_path / name for name in ("here", "there")]
@@ -359,6 +373,16 @@ def test_a_lab_is_measured_by_its_questions(tmp_path: Path) -> None:
         lab.remember("The deploy day is Friday.")
         with pytest.raises(DatasetError, match="changed"):
             opened.run()
+
+
+def test_a_lab_of_another_embedder_is_measured_with_it(tmp_path: Path) -> None:
+    with memlab.open(tmp_path / "own.memlab", embedder=letters) as lab:
+        lab.remember(["The spare key hangs in the boiler room.", "Rent is due on the third."])
+        lab.questions.add(pl.DataFrame({"query": ["Where is the key?"], "wants": [[1]]}))
+    experiment = Experiment(
+        "own", "dense", tmp_path / "own.memlab", folder=tmp_path / "runs", embedder=letters
+    )
+    assert experiment.run().results.height == 2
 
 
 def test_reports_have_the_results_and_no_markup_of_names(build: Any, tmp_path: Path) -> None:

@@ -64,6 +64,21 @@ def test_a_worse_pack_is_rolled_back_by_feedback_alone(tmp_path: Path) -> None:
     assert (again.guard().low, again.guard().served) == (guard.low, guard.served)
 
 
+def test_two_handles_and_an_agent_share_one_guard(tmp_path: Path) -> None:
+    one = make_lab(tmp_path / "a.memlab")
+    one.guard(WORSE, share=0.3, wait=0)
+    two = memlab.open(tmp_path / "a.memlab", seed=5)
+    agent = two.agent("coder")
+    for number in range(200):
+        hits = agent.recall(f"{TOPICS[number % 6]} {number}", limit=3)
+        judge = (one, two, agent)[number % 3]
+        judge.feedback(hits[0].id, reward=float(not shows_guarded(hits)), decision=hits.decision)
+        if not two.policies.challenges:
+            break
+    assert one.guard().state == two.guard().state == "rolled back"
+    assert one.guard().served == two.guard().served
+
+
 def test_a_reopened_lab_continues_with_equal_numbers(tmp_path: Path) -> None:
     whole, parts = make_lab(), make_lab(tmp_path / "a.memlab")
     for lab in (whole, parts):
@@ -406,6 +421,19 @@ def test_the_sequence_of_one_pack_matches_its_definition() -> None:
 
 def test_frames_have_their_types_without_rows() -> None:
     lab = make_lab()
+    lab.guard(WORSE, wait=0)
+    serve(lab, 5)
+    lab.policies.end_challenge("worse")
+    for options in ({}, {"shadow": True}):
+        planned = lab.guard(WORSE, plan=True, **options)  # type: ignore[arg-type]
+        assert planned.frame.height == 0
+        assert "planned" in repr(planned)
+    assert lab.guard().frame.height == 5
+    lab.guard(WORSE, wait=0)
+    report = lab.guard()
+    serve(lab, 3)
+    assert (report.frame.height, lab.guard().frame.height) == (0, 3)
+    lab.policies.end_challenge("worse")
     lab.guard(WORSE)
     frame = lab.guard().frame
     assert frame.height == 0

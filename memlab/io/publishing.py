@@ -108,10 +108,13 @@ _FIGURES = {
 """Columns of the figures of the evidence."""
 
 _CHECKS = {
-    **dict.fromkeys(("data", "metric", "inputs"), pl.String),
-    **dict.fromkeys(("seed", "differing"), pl.Int64),
+    "data": pl.String,
+    "seed": pl.Int64,
+    "metric": pl.String,
     **dict.fromkeys(("stated", "computed"), pl.Float64),
     "equal": pl.Boolean,
+    "differing": pl.Int64,
+    "inputs": pl.String,
 }
 """Columns of a check of the evidence."""
 

@@ -17,6 +17,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -37,6 +38,7 @@ __all__ = [
     "Outcome",
     "find_cell",
     "hash_inputs",
+    "lock_folder",
     "package_versions",
     "read_cells",
     "run_cells",
@@ -121,6 +123,15 @@ def package_versions() -> dict[str, str]:
     return versions
 
 
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Create the folder of cells, and let one process at a time write into it within the block."""
+    (folder / "cells").mkdir(parents=True, exist_ok=True)
+    with (folder / "cells" / ".lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def write_cell(folder: Path, cell: Cell) -> Path:
     """Write a cell below ``folder/cells``, and return its folder.
 
@@ -140,24 +151,20 @@ def write_cell(folder: Path, cell: Cell) -> Path:
         "rows": hashlib.sha256(rows).hexdigest(),
     }
     text = json.dumps(about, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-    with writing(f"The cell {target}"):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # The lock lets two processes that run one experiment write the same cell one after the other.
-        with (target.parent / ".lock").open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if target.exists():
-                return target
+    with writing(f"The cell {target}"), lock_folder(folder):
+        if target.exists():
+            return target
+        shutil.rmtree(draft, ignore_errors=True)
+        try:
+            draft.mkdir()
+            for name, content in (("rows.parquet", rows), ("cell.json", text.encode())):
+                (draft / name).write_bytes(content)
+                sync(draft / name)
+            draft.rename(target)
+        except OSError:
             shutil.rmtree(draft, ignore_errors=True)
-            try:
-                draft.mkdir()
-                for name, content in (("rows.parquet", rows), ("cell.json", text.encode())):
-                    (draft / name).write_bytes(content)
-                    sync(draft / name)
-                draft.rename(target)
-            except OSError:
-                shutil.rmtree(draft, ignore_errors=True)
-                raise
-            sync(target.parent)
+            raise
+        sync(target.parent)
     return target
 
 

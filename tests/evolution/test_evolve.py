@@ -20,7 +20,7 @@ from memlab.kernel.extension import forget_extension
 from memlab.kernel.language import Policy
 from memlab.science.breeding import mutate
 from memlab.science.evaluation import judge, measure
-from memlab.science.evolution import Evolved, ParentEvidence
+from memlab.science.evolution import Evolved, ParentEvidence, _evolve
 from memlab.science.evolution._data import Data, read_data
 from memlab.science.evolution._propose import Refusal, call_proposer
 from memlab.science.evolution._search import score_program
@@ -91,7 +91,7 @@ def read_example() -> Data:
 
 
 def test_a_planted_interaction_is_found_on_clusters_that_were_not_searched(planted: Log) -> None:
-    found = search(planted, budget=1500)
+    found = search(planted, budget=900)
     assert found.best is not None
     assert found.gain is not None
     assert found.gain.low > 0
@@ -100,9 +100,9 @@ def test_a_planted_interaction_is_found_on_clusters_that_were_not_searched(plant
 
 
 def test_nothing_better_is_a_result_with_a_bound() -> None:
-    found = search(build_log(lambda v: v["a"]), budget=600)
+    found = search(build_log(lambda v: v["a"]), budget=300)
     assert found.best is None
-    assert found.sentence.startswith("Nothing better was found: 600 programs")
+    assert found.sentence.startswith("Nothing better was found: 300 programs")
     noise = search(build_log(lambda v: np.random.default_rng(5).random(v["a"].shape)), budget=600)
     assert noise.best is None
     assert "may be better by up to" in noise.sentence
@@ -122,7 +122,7 @@ def test_scores_equal_those_of_the_columns_back_end_with_any_cache() -> None:
     part = data.parts["search"]
     names = {name.replace("_", "-"): name for name in data.prepared.schema}
     policies = [data.start]
-    for _ in range(60):
+    for _ in range(25):
         policies.append(mutate(policies[int(rng.integers(len(policies)))], rng, edits=3).policy)
     part.matrix._capacity = 40  # values are dropped and computed again
     for policy in [*policies, *policies]:
@@ -157,6 +157,7 @@ def test_values_equal_those_of_a_sorted_table(metric: str) -> None:
         )
 
 
+@pytest.mark.long
 def test_same_seed_same_front_with_two_processes(planted: Log) -> None:
     one, two = search(planted), search(planted, executor=2)
     assert one.front.equals(two.front)
@@ -177,8 +178,27 @@ def test_a_finished_search_by_time_is_read_again(planted: Log, tmp_path: Path) -
     assert (again.tried, again.front.equals(timed.front)) == (timed.tried, True)
 
 
+def test_the_texts_of_the_front_have_the_tuned_values_of_parameters() -> None:
+    log = build_log(lambda v: v["b"] + 0.2 * v["a"])
+    start = "(fn [a b] (+ (* (param :a 1.0 :low 0 :high 2) a) (* (param :b 1.0 :low 0 :high 2) b)))"
+    found = search(log, start, budget=1000)
+    data = read_data(log[0], start, log[1], "recall@3", [], 0, **SETTINGS)
+    assert "tune" in found.frame["operator"].to_list()
+    for name, frame in (("search", found.frame), ("report", found.front)):
+        for text, value in frame.select("policy", "value").iter_rows():
+            scored = score_program(data.parts[name], data.compile(text), (), "")
+            assert scored.value == pytest.approx(value, abs=1e-9)
+
+
+@pytest.fixture
+def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make rounds of 100 programs, so that an interrupted search has several."""
+    monkeypatch.setattr(_evolve, "ROUND", 100)
+
+
+@pytest.mark.usefixtures("short_rounds")
 def test_an_interrupted_search_continues_to_the_same_front(planted: Log, tmp_path: Path) -> None:
-    whole = search(planted, budget=1200)
+    whole = search(planted, budget=260)
     rounds = 0
 
     def interrupt(frame: pl.DataFrame) -> None:
@@ -188,28 +208,27 @@ def test_an_interrupted_search_continues_to_the_same_front(planted: Log, tmp_pat
 
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            search(planted, budget=1200, folder=tmp_path, progress=interrupt)
-    again = search(planted, budget=1200, folder=tmp_path)
+            search(planted, budget=260, folder=tmp_path, progress=interrupt)
+    again = search(planted, budget=260, folder=tmp_path)
     assert rounds == 2
-    assert again.tried == 1200
+    assert again.tried == 260
     assert again.front.equals(whole.front)
     assert again.frame.equals(whole.frame)
     assert again.lineage.equals(whole.lineage)
-    assert search(planted, budget=1200, folder=tmp_path).front.equals(whole.front)
+    assert search(planted, budget=260, folder=tmp_path).front.equals(whole.front)
     with pytest.raises(InputError, match="Name another folder"):
-        search(planted, budget=1300, folder=tmp_path)
+        search(planted, budget=270, folder=tmp_path)
     (tmp_path / "search.json").write_bytes(b"{")
     with pytest.raises(InputError, match="not the state of a search"):
-        search(planted, budget=1200, folder=tmp_path)
+        search(planted, budget=260, folder=tmp_path)
 
 
+@pytest.mark.usefixtures("short_rounds")
 @pytest.mark.parametrize("phase", ["run_round", "save_state"])
 def test_an_interruption_in_a_phase_leaves_the_last_round(
     phase: str, planted: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memlab.science.evolution import _evolve
-
-    whole = search(planted, budget=1000)
+    whole = search(planted, budget=250)
     calls, run = 0, getattr(_evolve, phase)
 
     def interrupt(*arguments: Any) -> None:
@@ -222,8 +241,8 @@ def test_an_interruption_in_a_phase_leaves_the_last_round(
     with monkeypatch.context() as patch:
         patch.setattr(_evolve, phase, interrupt)
         with pytest.raises(KeyboardInterrupt):
-            search(planted, budget=1000, folder=tmp_path)
-    assert search(planted, budget=1000, folder=tmp_path).front.equals(whole.front)
+            search(planted, budget=250, folder=tmp_path)
+    assert search(planted, budget=250, folder=tmp_path).front.equals(whole.front)
 
 
 def test_an_interrupt_without_a_folder_returns_the_front_so_far(planted: Log) -> None:
@@ -414,13 +433,14 @@ def test_a_registered_feature_wins_and_is_missed_when_it_is_gone() -> None:
     assert lab.policies.pack.hash == memlab.load_pack("memlab").hash
 
 
+@pytest.mark.usefixtures("short_rounds")
 def test_a_language_model_is_asked_within_its_budget(planted: Log) -> None:
     def answer(body: Any, handler: Any) -> bytes:
         return bytes(completion("Here it is:\n```hy\n(fn [a b] (* a b))\n```", tokens=100))
 
     with serving(answer) as (url, requests):
         model = memlab.LanguageModel(f"{url}/v1", "small", calls=1)
-        found = search(planted, budget=1100, propose=model)
+        found = search(planted, budget=220, propose=model)
     assert found.proposals == 3
     assert len(requests) == 1
     assert len(found.refusals) == 2

@@ -1,6 +1,7 @@
 """The Python half of the version timeline: histories, comparisons, and the way back."""
 
 import io
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -167,3 +168,16 @@ def test_a_page_without_python_has_the_history(timeline):
     html = page_of(timeline)
     assert "&lt;b&gt;turned" in html
     assert "<b>turned" not in html
+
+
+def test_versions_carry_their_lineage(timeline, lived):
+    lineage = memlab.Lineage(("a" * 64,), "crossover", "c" * 64)
+    lived.policies.unpin("half-life")
+    lived.policies.install(
+        "recall-score", replace(memlab.load_pack("companion"), lineage=lineage), compare=0
+    )
+    timeline.refresh()
+    rows = frame(timeline._events).filter(pl.col("slot") == "recall-score")
+    assert rows["operator"].to_list() == [None, None, "crossover"]
+    assert rows["parents"].to_list()[-1] == ["a" * 64]
+    assert rows["evidence"].to_list()[-1] == "c" * 64

@@ -52,6 +52,7 @@ from memlab.science.evolution._search import (
     save_state,
     score_program,
 )
+from memlab.subjects.lens.packing import text_of
 from memlab.subjects.models import LanguageModel
 
 __all__ = ["evolve"]
@@ -389,7 +390,7 @@ def _archive_frame(state: State) -> pl.DataFrame:
             "size": program.size,
             "operator": program.operator,
             "parents": list(program.parents),
-            "policy": program.policy.source,
+            "policy": text_of(program.policy),
         }
         for program in state.archive.programs
     ]
@@ -460,7 +461,7 @@ def _judge(
                 "hash": program.policy.hash,
                 "parents": list(program.parents),
                 "operator": program.operator,
-                "policy": program.policy.source,
+                "policy": text_of(program.policy),
                 "gained": int((change > 1e-9).sum()),
                 "lost": int((change < -1e-9).sum()),
                 "closed": [] if is_start else [gate.name for gate in closed],

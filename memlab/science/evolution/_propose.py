@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from memlab.errors import MemlabError
 from memlab.kernel.language import Policy
+from memlab.subjects.lens.packing import text_of
 from memlab.subjects.models import LanguageModel
 
 __all__ = ["ParentEvidence", "Proposer", "Refusal", "call_proposer", "model_proposer"]
@@ -103,7 +104,7 @@ def model_proposer(model: LanguageModel) -> Proposer:
         """Return the policy in the model's answer."""
         answer = model.ask(
             _INSTRUCTIONS,
-            f"The policy now:\n{parent.source}\n\n{evidence.text}",
+            f"The policy now:\n{text_of(parent)}\n\n{evidence.text}",
             length=_ANSWER_TOKENS,
         )
         block = re.search(r"```[a-z]*\n(.*?)```", str(answer), re.DOTALL)
@@ -143,7 +144,7 @@ def call_proposer(
             f"The proposer raised {type(answer).__name__}: {str(answer)[:500]}"
         ) from answer
     if isinstance(answer, Policy):
-        answer = answer.source
+        answer = text_of(answer)
     if not isinstance(answer, str):
         raise Refusal(
             f"The proposer returned {type(answer).__name__}. Return the text of a policy."

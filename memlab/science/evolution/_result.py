@@ -136,7 +136,7 @@ class Evolved(Report):
         parts = ", ".join(f"{name} {count}" for name, count in self.clusters.items())
         lines = [
             self.sentence,
-            f"{self.metric}, {self.tried:,} programs, seed {self.seed}; clusters ({self.clustered}): {parts}. "
+            f"{self.metric}, {self.tried:,} programs, seed {self.seed}; parts by {self.clustered}: {parts}. "
             f"Intervals hold together for {count_of(self.reported, 'policy')} at {self.level:.0%}.",
             *(["The search was interrupted."] if self.ended == "interrupt" else []),
             *(

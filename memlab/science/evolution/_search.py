@@ -41,8 +41,8 @@ _CROSSOVER, _TWO_EDITS = 0.25, 0.3
 """The shares of crossovers, and of mutations with two edits. A search over one LoCoMo conversation chose them."""
 _TOURNAMENT = 3
 """The programs of a tournament. Half of the parents win one; the others are drawn evenly from the archive."""
-_TUNED, _SPAN = 8, 1.2
-"""The most constants that are tuned at once, and the largest logarithm of a factor (3.3)."""
+_TUNED, _FACTOR = 8, 3.0
+"""The most constants that are tuned at once, and the largest factor. The smallest is 0, which drops a term."""
 _DIGITS = 12
 """The digits by which values are compared, as in ``memlab.tune``. Later digits depend on the processor."""
 
@@ -199,7 +199,7 @@ def _tune(
             return math.inf
         spent += 1
         changes, values = {}, {}
-        for item, factor in zip(chosen, np.exp(factors), strict=True):
+        for item, factor in zip(chosen, factors, strict=True):
             value = float(f"{item.value * factor:.4g}")
             if item in params:
                 values[item.name] = float(np.clip(value, item.low, item.high))
@@ -212,7 +212,7 @@ def _tune(
         scored = keep(tuned, (policy.hash,), "tune")
         return -scored.value if math.isfinite(scored.value) else math.inf
 
-    search_point(loss, [(-_SPAN, _SPAN)] * len(chosen), [0.0] * len(chosen), budget, rng)
+    search_point(loss, [(0.0, _FACTOR)] * len(chosen), [1.0] * len(chosen), budget, rng)
     return spent
 
 

@@ -70,7 +70,7 @@ def name_data(data: object) -> dict[str, Any]:
     }
 
 
-def digest_data(value: Any) -> str:
+def digest_data(value: Any, embedder: EmbedderSpec = None) -> str:
     """Return the SHA-256 of the contents of data, such as a file, a lab or a frame."""
     # Contents alone count, so that the digest is the same after a move and on another machine.
     if isinstance(value, Lab):
@@ -78,7 +78,7 @@ def digest_data(value: Any) -> str:
     if isinstance(value, Path):
         if not _is_lab(value):
             return digest(value)
-        with open_lab(value, read_only=True) as lab:
+        with open_lab(value, read_only=True, embedder=embedder) as lab:
             return digest_lab(lab)
     if isinstance(value, Slates):
         tables = value.decisions, value.candidates, value.exposures, value.feedback

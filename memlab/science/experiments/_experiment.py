@@ -37,6 +37,7 @@ from memlab.science.cells import (
     Outcome,
     find_cell,
     hash_inputs,
+    lock_folder,
     package_versions,
     run_cells,
 )
@@ -353,7 +354,7 @@ class Experiment(Report):
         recorded = self._read_declared()
         digests = {}
         for name, value in self.data.items():
-            digests[name] = digest_data(value)
+            digests[name] = digest_data(value, self._embedder)
             if recorded.get(name, digests[name]) != digests[name]:
                 raise DatasetError(
                     f'The data "{name}" of the experiment {self.name} changed: their sha256 was '
@@ -383,10 +384,12 @@ class Experiment(Report):
             **self._shared,
         }
         text = json.dumps(declared, indent=1, ensure_ascii=False) + "\n"
-        with writing(f"The experiment {self.folder}"):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with replacing(self.folder / _DECLARED) as file:
-                file.write(text.encode())
+        with (
+            writing(f"The experiment {self.folder}"),
+            lock_folder(self.folder),
+            replacing(self.folder / _DECLARED) as file,
+        ):
+            file.write(text.encode())
 
     # -- results ------------------------------------------------------------------------------------------------------
 

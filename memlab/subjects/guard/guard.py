@@ -115,8 +115,9 @@ class Guard(Report):
         In shadow, ``common`` is the share of the results that the guarded pack has too. ``reward`` is
         the sum over the results, and ``retained`` the part of results that both packs have.
         """
-        read = _read_shadow if self._record.shadow else _track
-        return read(self._lab, self._record)
+        if self._record.shadow:
+            return _read_shadow(self._lab, self._record)
+        return _track(self._lab, self._record, self.judged)
 
     @property
     def title(self) -> str:
@@ -168,7 +169,8 @@ def guard_pack(
             f"reward_range must be a lower and a higher number, not {reward_range!r:.60}."
         )
     if pack is None:
-        records = core.store.state.projection(Guards).records
+        with core.reading() as state:
+            records = state.projection(Guards).records
         if not records:
             raise InputError("No pack was guarded yet. Begin with lab.guard(pack, share=0.1).")
         return _report(lab, records[-1])
@@ -185,7 +187,9 @@ def guard_pack(
     }
     forecast, basis = (pl.DataFrame(), "") if shadow else _forecast(lab, loaded, options)
     if plan:
-        planned = GuardRecord(0, 0, loaded.name, loaded.hash, "", reason, options, ended="planned")
+        # A guard from 0 to 0 has no recalls.
+        names = loaded.name, loaded.hash, "", reason
+        planned = GuardRecord(0, 0, *names, options, until=0, ended="planned")
         return _report(lab, planned, forecast, basis)
     with core.store.exclusive():
         if core.store.versions.refuses_chance:
@@ -235,17 +239,17 @@ def _report(
 # -- frames -----------------------------------------------------------------------------------------------------------
 
 
-def _track(lab: Any, record: GuardRecord) -> pl.DataFrame:
-    """Return a frame, rebuilt from events, with one row per recall whose feedback counts."""
+def _track(lab: Any, record: GuardRecord, judged: int) -> pl.DataFrame:
+    """Return a frame, rebuilt from events, of the first ``judged`` recalls whose feedback counts."""
     guards, rows, states = Guards(), list[list[float]](), []
     for event in lab.io.store.journal.events(record.seq - 1, kinds=Guards.kinds):
+        if len(rows) == judged:
+            break
         guards.fold(event)
         again = guards.records[0]
         if again.process.recalls[0] > len(rows):
             rows.append(again.latest)
             states.append(again.process.dump())
-        if again.until is not None:
-            break
     frame = pl.DataFrame(
         rows,
         schema={"recall": pl.Float64, "guarded": pl.Float64, "reward": pl.Float64},
