@@ -326,7 +326,9 @@ def main() -> None:
     parser = Results.build_parser(__doc__)
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--data", type=Path, help="conversations in LoCoMo's format")
-    parser.add_argument("--chats", nargs="+", help="the conversations to leave out, in turn; default: all")
+    parser.add_argument(
+        "--chats", nargs="+", help="the conversations to leave out, in turn; default: all"
+    )
     parser.add_argument("--budget", type=int, help="programs of a search")
     parser.add_argument("--runs", type=int, help="runs, each with its own seed")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")

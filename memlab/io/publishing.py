@@ -74,7 +74,7 @@ class _Figure(_Struct, frozen=True):
 
 
 class _Cell(_Struct, frozen=True):
-    """A `Cell` in a file, with its rows by column."""
+    """A `Cell` in a published file, with rows stored by column."""
 
     hash: _Hash
     inputs: dict[_Word, Any]
@@ -85,7 +85,7 @@ class _Cell(_Struct, frozen=True):
 
 
 class _Content(_Struct, frozen=True):
-    """The JSON object of a file."""
+    """The JSON object in a published file."""
 
     hash: _Hash
     sources: _Sources

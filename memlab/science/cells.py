@@ -1,4 +1,4 @@
-"""Store results by the hash of all that went in: one folder for each, of JSON and Parquet.
+"""Store each result by the hash of its inputs, in a folder of JSON and Parquet files.
 
 A *cell* is the result of one task, such as one pack on one data set. Its folder ``cells/HASH`` has
 ``cell.json`` (what went in, and the figures) and ``rows.parquet`` (one row for each question, recall
@@ -55,7 +55,7 @@ _PACKAGES = ("numpy", "polars", "PyStemmer", "scipy")
 
 
 class Inputs(NamedTuple):
-    """What goes into a cell: JSON values that decide its result, and values that describe it.
+    """The inputs of a cell: JSON values that determine the result, and values that describe the cell.
 
     ``about`` is not part of the hash: the name and the text of a pack, the name of the data.
     """
@@ -65,7 +65,7 @@ class Inputs(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What comes out of a task: figures as JSON values, and one row for each unit."""
+    """The result of a task: figures as JSON values, and one row for each unit."""
 
     results: Mapping[str, Any]
     rows: pl.DataFrame
@@ -125,7 +125,7 @@ def package_versions() -> dict[str, str]:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Create the folder of cells, and let one process at a time write into it within the block."""
+    """Create the folder of cells, and lock it for the ``with`` block of one process."""
     (folder / "cells").mkdir(parents=True, exist_ok=True)
     with (folder / "cells" / ".lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,1 +1,1 @@
-"""What a person looks at: the command line, notebooks, widgets, the demonstration."""
+"""User interfaces: the command line, notebooks, widgets and the demonstration."""

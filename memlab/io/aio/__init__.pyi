@@ -476,7 +476,7 @@ class AsyncLabPolicies(_Live):
     async def attribution(self, slot: str = "recall-score") -> Any:
         """Compare the feedback on each version of a slot, with 95% credible intervals."""
     async def reading(self) -> Iterator[VersionLog]:
-        """Lock the policy versions against changes within the block, and yield them."""
+        """Lock the policy versions against changes within the block, and yield the versions."""
 
 class AsyncLabFeatures(_Live):
     async def add(

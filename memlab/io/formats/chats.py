@@ -202,7 +202,7 @@ _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 def _build_question(
     item: dict[str, Any], ability: str, order: Mapping[str, int], field: str, location: Location
 ) -> Question:
-    """Build a question, with evidence that matches no message of the chat in ``dropped``."""
+    """Build a question; ``dropped`` contains the evidence that matches no message of the chat."""
     source_ids = item.get("source_chat_ids")
     lists = source_ids if isinstance(source_ids, dict) else {"": source_ids}
     parts: list[tuple[str, tuple[str, ...]]] = []

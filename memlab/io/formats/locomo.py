@@ -154,7 +154,7 @@ def parse_ref(id: str) -> str | None:
 def _build_question(
     item: dict[str, Any], refs: Collection[str], field: str, location: Location
 ) -> Question:
-    """Build a question, with evidence that matches no turn in ``dropped``."""
+    """Build a question; ``dropped`` contains the evidence that matches no turn."""
     category = item.get("category")
     if isinstance(category, bool) or not isinstance(category, int) or not 1 <= category <= 5:
         raise location.error(f"{field}.category", f"expected 1, 2, 3, 4 or 5, found {category!r}.")

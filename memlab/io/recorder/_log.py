@@ -138,7 +138,7 @@ def read_tables(journal: Journal) -> Slates:
 
 
 def to_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return a frame of rows, with one row for each element of a list."""
+    """Return rows as a frame, with lists expanded to one row per element."""
     names = dict.fromkeys(name for row in rows for name in row)
     # A feature that a search lacks is null for each of its candidates.
     whole = [

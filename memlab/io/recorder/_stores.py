@@ -1,4 +1,4 @@
-"""How to search mem0, LangGraph's stores and Chroma: one class for each, which imports none of them."""
+"""Search functions of mem0, LangGraph's stores and Chroma, without importing these packages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Searched", "find_store"]
 
 @dataclass(frozen=True)
 class Searched:
-    """A search, how its answer becomes a list of results, and the session of a call.
+    """A search, a function that converts its answers to lists of results, and the session of a call.
 
     ``call`` takes the query, the number of results and the caller's other arguments. It may return
     an awaitable.

@@ -138,7 +138,7 @@ class Connection:
             self.identity.check_changes(state, [memory.id - 1 for memory in memories])
 
     def read_versions(self, memory: Memory) -> list[Memory]:
-        """Return a memory and its later edits, oldest first. A new edit applies to the last."""
+        """Return a memory and its later edits, oldest first. A new edit applies to the last edit."""
         with self.lab.io.store.reading() as state:
             return [Memory.of(state, row) for row in list_versions(state, memory.id - 1)]
 

@@ -125,7 +125,7 @@ MAX_LINE = 4 * LONGEST_REQUEST
 
 
 class Lines:
-    """The lines of standard input, as a file for anyio; a line that is too long is skipped while it is read."""
+    """The lines of standard input, as a file for anyio; lines that are too long are skipped during reading."""
 
     def __init__(self) -> None:
         self._file = os.fdopen(os.dup(sys.stdin.fileno()), "rb")

@@ -177,7 +177,7 @@ class Worker:
         return self._stopping.is_set()
 
     def start(self) -> None:
-        """Start the thread with the first step, unless it was started before."""
+        """Start the thread with the first step, unless the thread was started before."""
         with self._starting:
             if self._thread is None and not self._stopping.is_set():
                 self._thread = threading.Thread(
@@ -186,7 +186,7 @@ class Worker:
                 self._thread.start()
 
     def wake(self) -> None:
-        """Run the next step now, and start the thread if it was not started before."""
+        """Run the next step now, and start the thread if needed."""
         self._work.set()
         self.start()
 

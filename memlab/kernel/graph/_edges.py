@@ -122,7 +122,7 @@ class Edges:
 
     @property
     def reinforcements(self) -> NDArray[np.int32]:
-        """Number of times ``reinforce`` changed the weight of each edge."""
+        """The number of times that ``reinforce`` changed the weight of each edge."""
         return self._view("reinforcements")
 
     @property
@@ -132,7 +132,7 @@ class Edges:
 
     @property
     def alive(self) -> Flags:
-        """Boolean mask of the edges that were not removed."""
+        """A boolean mask of the edges that were not removed."""
         return self._view("alive")
 
     def codes_of(self, words: Sequence[str], *, grow: bool = False) -> Ints:

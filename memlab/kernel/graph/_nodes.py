@@ -407,7 +407,7 @@ class Adjacency:
 
     @property
     def base(self) -> Base:
-        """Compressed part of the adjacency index."""
+        """The compressed part of the adjacency index."""
         return self._base
 
     def refresh(

@@ -620,7 +620,7 @@ class Vectors:
 
         The result is cached, and extended when rows were added.
 
-        None if there are too many.
+        None means that there are too many rows.
         """
         with self._lock:
             if self._stored.size - start > self.exact_up_to:

@@ -243,7 +243,7 @@ class HeadFile:
             raise DamagedLab(f"{self.path} was changed since it was written. {RESTORE}") from None
 
     def write(self, head: Head) -> None:
-        """Replace the record in the file. Raises OSError if the disk refuses the write."""
+        """Replace the record in the file. Raises OSError if the write fails."""
         encoded = msgspec.json.encode(head)[: _BYTES - 8].ljust(_BYTES - 8)
         record = b"%08x" % zlib.crc32(encoded) + encoded
         new = not self.path.exists()

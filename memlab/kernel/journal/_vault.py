@@ -49,7 +49,7 @@ ENCRYPTED_FORMAT = 100
 """The ``user_version`` of the file with the data key, far above the formats of plain journals, which count from 1."""
 
 KeySource: TypeAlias = str | bytes | Callable[[], str | bytes]
-"""A passphrase, a random key, or a function that returns either, as a client of a key management service."""
+"""A passphrase, a random key, or a function that returns either, such as a client of a key management service."""
 
 RECORD = "vault"
 """The value of ``meta`` that holds the encrypted data key."""
@@ -141,7 +141,7 @@ def decode_line(line: bytes, name: str, vault: Vault | None) -> bytes:
     return vault.decrypt(name, base64.b64decode(line, validate=True))
 
 
-# The vaults in use, by their ids: what opens a backup or a second connection needs no key again. An entry ends with
+# The vaults in use, by their ids: so opening a backup or a second connection needs no key again. An entry ends with
 # the last object that holds the vault, normally when the lab is closed and dropped.
 _vaults: WeakValueDictionary[str, Vault] = WeakValueDictionary()
 

@@ -289,7 +289,7 @@ class Transaction:
         ]
 
     def source_of(self, hash: str) -> str | None:
-        """Return the policy source that this write stores under ``hash``, or None without one."""
+        """Return the policy source that this write stores under ``hash``, or None if absent."""
         return dict(self._sources).get(hash)
 
     def event(self, kind: str, body: dict[str, Any], *, at: Micros) -> int:

@@ -63,9 +63,9 @@ class Helper:
     text: Text
     hash: str
     scope: Mapping[str, Helper] = field(default_factory=dict)
-    """Of an inherited policy: the helpers that its text may call."""
+    """The helpers that the text of an inherited policy may call."""
     listed: tuple[Form, ...] = ()
-    """Of an inherited policy: its arguments. The name of its pack is in `doc`."""
+    """The arguments of an inherited policy. The name of the policy's pack is in `doc`."""
 
 
 def kind_of(type: str | None) -> str:

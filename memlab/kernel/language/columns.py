@@ -198,7 +198,7 @@ def _step(node: Node, i: int, args: list[int]) -> Step:
 
 
 def _unary(function: Callable[[Any], Any], i: int, a: int) -> Step:
-    """Build the instruction that applies a function to one argument; None stays None."""
+    """Build the instruction that applies a function to one argument and keeps None as None."""
 
     def unary(registers: list[Any]) -> None:
         x = registers[a]

@@ -103,7 +103,7 @@ def read_macro(form: Form, text: Text) -> Macro:
 
 def _check_template(template: Form, parts: Definition, rest: str, text: Text) -> None:
     """Raise a PolicyError unless a template inserts all of its parameters and nothing else."""
-    # A form after ~ must be a parameter; one after ~@ stands within a call or list. Quasi-quotes do not nest.
+    # A form after ~ must be a parameter; a form after ~@ must be inside a call or list. Quasi-quotes do not nest.
     names = {argument.text for argument in parts.arguments}
     used: set[str] = set()
     waiting = [(template, False)]
@@ -149,7 +149,7 @@ class Expander:
         """Calls of macros that the author wrote, by their spans."""
         self._steps = self._count = 0
         self._origins: dict[str, tuple[str, str]] = {}
-        """Of each mark: the macro that wrote it, and the mark of the name by which that macro was called."""
+        """For each mark, the macro that wrote it and the mark of the name by which that macro was called."""
         self._text = Text("")
 
     def definition(self, form: Form, text: Text) -> Form:

@@ -148,7 +148,7 @@ class Policy(Displayed):
 
     @cached_property
     def meaning_hash(self) -> str:
-        """Merkle hash of the graph, equal for texts with the same operations."""
+        """The Merkle hash of the graph, equal for texts with the same operations."""
         return digest(DIALECT, self.root.digest)
 
     @checked
@@ -188,7 +188,7 @@ class Policy(Displayed):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Fields that a record policy may update, sorted; empty for other policies."""
+        """The fields that a record policy may update, sorted; empty for other policies."""
         return self.root.value if self.root.op == "record" else ()
 
     @checked

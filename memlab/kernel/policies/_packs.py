@@ -286,7 +286,7 @@ class Pack(Displayed):
 
     @property
     def decided(self) -> frozenset[str]:
-        """Slots whose policies differ from the default policies."""
+        """The slots whose policies differ from the default policies."""
         return frozenset(_decided(self.policies))
 
     @property
@@ -536,7 +536,7 @@ def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> P
 def _pack_from_sources(
     sources: tuple[str, ...], file: str | None, changes: tuple[int, ...]
 ) -> Pack:
-    """Build a pack under the current declarations, with a cache.
+    """Build a pack under the current declarations, or return the cached pack.
 
     `changes` identifies the declarations by the states of the registries.
     """
@@ -944,7 +944,7 @@ def warn_of_versions(what: str, needs: Mapping[str, str] | None) -> None:
 
 
 def logged_owner(fingerprint: object) -> str | None:
-    """Return the extension that a feature's logged fingerprint names, or None for memlab."""
+    """Return the extension named in a feature's logged fingerprint, or None if unnamed."""
     match = _FINGERPRINT.fullmatch(fingerprint) if isinstance(fingerprint, str) else None
     return None if match is None else f"{match[1]} {match[2]}"
 
@@ -1047,7 +1047,7 @@ class Challenge(Displayed):
 
     @property
     def name(self) -> str:
-        """Name of the pack."""
+        """The name of the pack."""
         return self.pack.name
 
     def __repr__(self) -> str:

@@ -587,7 +587,7 @@ def _find_named(names: _CachedNames, question: str, stop_words: frozenset[str]) 
 
 
 def first_mention(names: Iterable[str], text: str, stop_words: frozenset[str]) -> int | None:
-    """Return the token position of the first mention of a name in ``text``, or None.
+    """Return the token position of the first name in ``text``, or None without a name.
 
     The result is None if no name occurs. Case is ignored, and so is a name that is a stop word.
 

@@ -486,7 +486,7 @@ def _days_since(instants: Bits, at: NDArray[np.int64]) -> Floats:
 
 
 def _stack_choices(first: Floats, second: Floats) -> Floats:
-    """Stack two columns and their sum.
+    """Stack two columns and their sum into one array.
 
     The encoding "pick" stores which of the three equals each value.
     """

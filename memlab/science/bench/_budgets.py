@@ -1,4 +1,4 @@
-"""Measure how much of the evidence and of the answers a prompt holds within a token budget.
+"""Measure how much evidence and how many answers a prompt contains within a token budget.
 
 Each question is the task of a context, and its labelled memories are the evidence. Next to the contexts of
 the packs are the *plain fills*: the results of a recall, whole and in their order, until one does
@@ -93,7 +93,7 @@ class _Case:
 
 @dataclass(frozen=True)
 class _Options:
-    """The options that all measurements of a run share; workers get them too."""
+    """The options that all measurements of a run share, in worker processes too."""
 
     budgets: tuple[int, ...]
     packs: tuple[Pack, ...]
@@ -471,7 +471,7 @@ def bench_budgets(
 
 @dataclass(frozen=True, repr=False)
 class BudgetResult(Report):
-    """The evidence and the answers that prompts hold within token budgets.
+    """The evidence and the answers that prompts contain within token budgets.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a verdict rests on: the design, its probabilities, the range of rewards, gates and versions.
+"""The basis of a verdict: the design, its probabilities, the range of rewards, gates and versions.
 
 A reader of a published verdict needs these facts to judge and repeat the verdict. They are facts of
 the log, so they are stated for a withheld verdict too.
@@ -42,7 +42,7 @@ SEQUENCE = (
 
 @dataclass(frozen=True)
 class Basis:
-    """What a verdict rests on.
+    """The facts on which a verdict is based.
 
     Parameters
     ----------

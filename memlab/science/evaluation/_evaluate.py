@@ -348,7 +348,7 @@ def _evaluate_feedback(
         return compared
 
     def state_fact(name: str) -> Compared | None:
-        """Return the observed value of a logging policy whose items were all shown, or None."""
+        """Return the observed value of a logging policy, or None if an item was not shown."""
         if name not in logging or not _was_shown(log, top_ks[name]):
             return None
         return _state_fact(log, settings, features, top_ks[name])

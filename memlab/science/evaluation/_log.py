@@ -324,7 +324,7 @@ def is_randomised(propensity: Floats) -> Flags:
 
 @dataclass(frozen=True)
 class Log:
-    """The recalls that count, with their candidates, as arrays.
+    """The evaluated recalls of a log, with their candidates, as arrays.
 
     Recalls are sorted by id, candidates by recall and memory id.
 
@@ -864,7 +864,7 @@ def read_challenges(log: Log) -> list[Challenged | None]:
 
 
 def _decode_challenge(text: str, log: Log, number: int) -> Challenged | None:
-    """Decode and check the challenge of a recall; return None for a pack in shadow."""
+    """Decode and check the challenge of a recall; return None for a shadow comparison."""
     where = f"The challenge of recall {log.decisions['decision'][number]}"
     try:
         challenge = _DECODER.decode(text)

@@ -28,7 +28,7 @@ _QUERIES = 20
 
 @dataclass(frozen=True, repr=False)
 class Observed(Report):
-    """What the recalls of a log showed, and its rewards: ``Evaluation.observed``.
+    """The items that recalls showed, and their rewards: ``Evaluation.observed``.
 
     Parameters
     ----------

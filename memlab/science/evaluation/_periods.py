@@ -622,7 +622,7 @@ def compare_periods(
     level: float = 0.95,
     reward_range: tuple[float, float] | None = None,
 ) -> Periods:
-    """Compare the rewards of the live version of a pack with earlier versions.
+    """Compare the rewards of a pack's live version with those of earlier versions.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ shown, and "hidden" items that were not shown.
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """What was summed. Only sums with the same definition add up.
+    """The definition of sums. Only sums with equal definitions can be added.
 
     ``policies`` has the name, sort, source and hash of each; ``requested`` are the names of the policies that the
     caller passed. ``missing`` is None if the caller did not choose. ``numeric`` is the number of numeric features,
@@ -113,7 +113,7 @@ def _empty(**schema: Any) -> pl.DataFrame:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartialSums(Displayed):
-    """The data of ``Sums``, which add up and are stored as bytes.
+    """The data of ``Sums``, which can be added and stored as bytes.
 
     The class has no method ``evaluate``, because the modules that evaluate sums import it.
     """

@@ -381,7 +381,7 @@ def list_names(names: Sequence[str]) -> str:
 
 
 def effective_count(influence: Floats) -> float:
-    """Return the effective number of contributions: the number of equal ones as uneven as these.
+    """Return the effective number of contributions, which is lower if they are uneven.
 
     This is (sum x^2)^2 / sum x^4; NaN if all contributions are 0.
 
@@ -702,7 +702,7 @@ def hotelling_p(sums: Floats) -> float:
 
 
 def moments_p(count: int, mean: Floats, covariance: Floats) -> float:
-    """Test whether ``count`` rows with this mean and covariance come from mean zero.
+    """Test whether ``count`` rows with this mean and covariance have expectation zero.
 
     Returns the p-value of ``hotelling_p``, which reads the rows themselves.
     """

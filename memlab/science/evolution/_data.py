@@ -1,4 +1,4 @@
-"""Read what programs are searched on: a lab, a log or labelled conversations."""
+"""Read the data of a search: a lab, a log or labelled conversations."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Data:
-    """The parts of the data, the start, and what a program may read."""
+    """The parts of the data, the start, and the features that programs may read."""
 
     parts: Mapping[str, Part]
     prepared: Prepared

@@ -1,4 +1,4 @@
-"""What a proposer is told about a parent, and what it may answer."""
+"""The evidence about a parent for a proposer, and checks of the proposer's answer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Proposer: TypeAlias = Callable[[Policy, "ParentEvidence"], Any]
 
 @dataclass(frozen=True)
 class ParentEvidence:
-    """What the search part of the data says about a parent.
+    """The evidence about a parent from the search part of the data.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a search returns: the front, the winner, and the evidence for it."""
+"""The result of a search: the front, the winner, and the evidence for the winner."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ _DIGITS = 12
 
 @dataclass
 class State:
-    """What a search has found after its rounds."""
+    """The state of a search: the archive, the lineage, and counts of the rounds so far."""
 
     archive: Archive
     rounds: int = 0
@@ -70,7 +70,7 @@ class State:
 
 
 class Search(NamedTuple):
-    """What the tasks of all rounds share: the search part, the anchors and the limits."""
+    """The inputs that all tasks of a search share: the search part, the anchors and the limits."""
 
     part: Part
     start: Policy

@@ -1,4 +1,4 @@
-"""Experiments as objects: packs on data, stored by the hash of all that went in, and compared."""
+"""Experiments as objects: packs on data, with results stored by the hash of their inputs."""
 
 from memlab.science.experiments._data import digest_data
 from memlab.science.experiments._experiment import Comparison, Experiment

@@ -1,4 +1,4 @@
-"""The data of an experiment: what identifies them, and the questions that they ask."""
+"""The data of an experiment: their digests, and their questions."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ In a longer gap, this number of passes is evenly spaced.
 
 @dataclass(frozen=True)
 class Replay(Displayed):
-    """A replayed lab, and which inputs were applied; the result of ``memlab.replay``.
+    """A replayed lab with counts of applied inputs; the result of ``memlab.replay``.
 
     Parameters
     ----------

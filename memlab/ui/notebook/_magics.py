@@ -127,7 +127,7 @@ _QUERY_LINE = re.compile(r"\s*(?:[\w.\[\], ]+=\s*)?%(?:recall|remember)\s.*\?\s*
 
 @magics_class
 class LabMagics(Magics):
-    """Magics that call the verbs of a lab: of ``--lab``, or of the only open one."""
+    """Magics that call the verbs of a lab: the lab in ``--lab``, or the only open lab."""
 
     @cell_magic
     def policy(self, line: str, cell: str) -> Installed:

@@ -130,7 +130,7 @@ class RecallLog(RecallExplorer, bundle="recalls"):
 
     @checked
     def answer_open(self, decision: int) -> None:
-        """Repeat the query of a recall on the lab as of that time."""
+        """Repeat a recall's query on the lab as of the recall's time."""
         row = self.recalls.filter(pl.col("decision") == decision).to_dicts()
         if not row:
             raise UnknownName(

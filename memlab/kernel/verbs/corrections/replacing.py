@@ -136,7 +136,7 @@ class Dependents:
         """Derive ``rows`` again from the new text after their source is replaced."""
 
     def stand_ins(self, state: State, rows: Sequence[int]) -> list[int]:
-        """Return the rows among ``rows`` that represent other memories."""
+        """Return those of ``rows`` that represent other memories."""
         return []
 
     def members(self, state: State, row: int) -> Sequence[int]:

@@ -908,7 +908,7 @@ class LabPolicies(Displayed):
 
     @contextmanager
     def reading(self) -> Iterator[VersionLog]:
-        """Lock the policy versions against changes within the block, and yield them."""
+        """Lock the policy versions against changes within the block, and yield the versions."""
         with self._store.reading():
             yield self._store.versions
 
