@@ -305,7 +305,7 @@ def test_the_setting_changes_no_pack_that_does_not_give_it():
 @pytest.mark.parametrize("remote", [7, "", "a\nb"])
 def test_invalid_hosts(remote):
     embedder = elsewhere(remote)
-    with pytest.raises(memlab.InputError, match="remote is the host or service"):
+    with pytest.raises(memlab.InputError, match="remote must be the host or service"):
         memlab.open(embedder=embedder)
 
 

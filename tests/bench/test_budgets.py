@@ -142,7 +142,7 @@ def test_a_users_lab_is_measured_and_not_changed(tmp_path):
     ("arguments", "message"),
     [
         ({"budgets": []}, "the list is empty"),
-        ({"answers": "online"}, 'answers is "offline"'),
+        ({"answers": "online"}, 'answers must be "offline"'),
         ({"folder": "x"}, "need a language model"),
         ({"questions": pl.DataFrame()}, "Pass a lab with its questions"),
     ],

@@ -125,7 +125,7 @@ def test_packs_of_equal_name_are_distinguished_by_hash():
         ([pl.col("gooood")], UnknownName, "There is no column of the candidates"),
         (["(fn [similarity] (nonsense))"], PolicyError, "nonsense"),
         (["(pack broken"], PolicyError, "line 1"),
-        ([3], InputError, "A policy is a text, a Hy form"),
+        ([3], InputError, "A policy must be a text, a Hy form"),
         ([pl.lit(1.0).alias("one")], InputError, "gives 1 values for 96 candidates"),
     ],
 )

@@ -74,7 +74,7 @@ def test_invalid_nodes_are_refused():
     assert nodes.counts == (2, 0, 0, 0)
     with pytest.raises(InputError, match="There is no memory 2; there are 2"):
         nodes.labels([2])
-    with pytest.raises(InputError, match="Nodes lie in"):
+    with pytest.raises(InputError, match="Nodes must be in"):
         node_kinds([-1])
     with pytest.raises(InputError, match="numbered 0"):
         node_codes("tag", [1 << 28])

@@ -92,7 +92,7 @@ def test_invalid_arguments_are_refused():
     for call in ({"depth": 0}, {"depth": 1, "limit": 0}):
         with pytest.raises(InputError, match="at least one"):
             trace(edges, 0, **call)
-    with pytest.raises(InputError, match="Nodes lie in"):
+    with pytest.raises(InputError, match="Nodes must be in"):
         trace(edges, -1, 1)
     edges.relations[:] = ["next"]
     with pytest.raises(InputError, match="Edge 0 has relation 1; 1 have names"):

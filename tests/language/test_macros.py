@@ -249,7 +249,11 @@ WRONG = [
     ("(defmacro m [e] `(+ 1 2))(fn [x] (m x))", "does not use e", PolicySyntaxError),
     ("(defmacro m [#* r] `(+ ~r))(fn [x] (m x))", "by ~@r", PolicySyntaxError),
     ("(defmacro m [#* r] `~@r)(fn [x] (m x))", "by ~@r", PolicySyntaxError),
-    ("(defmacro m [e] `(+ `~e))(fn [x] (m x))", "no other template", PolicySyntaxError),
+    (
+        "(defmacro m [e] `(+ `~e))(fn [x] (m x))",
+        "must not contain another template",
+        PolicySyntaxError,
+    ),
     ("(defmacro m [e] `(+ ~@e))(fn [x] (m x))", "a call or a list", PolicyTypeError),
     ("(defmacro m [e #* r s] `(+ ~e))(fn [x] (m x))", "An argument is a name", PolicyTypeError),
     ("(defmacro m [e e] `(+ ~e))(fn [x] (m x x))", "listed twice", PolicyTypeError),

@@ -35,7 +35,7 @@ def test_a_compiled_policy_brings_its_helpers(lab):
     "source", [3, None, ["fn"], object(), lambda similarity: similarity, hy.read("[1 2]")]
 )
 def test_anything_else_is_refused_in_one_sentence(lab, source):
-    with pytest.raises(memlab.InputError, match="A policy is a text, a Hy form"):
+    with pytest.raises(memlab.InputError, match="A policy must be a text, a Hy form"):
         lab.policies.install("recall-score", source)
 
 

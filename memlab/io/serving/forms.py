@@ -294,7 +294,7 @@ class RememberAnswer(_Answer):
         Field(description="Derived data that a correction rebuilt or removed, besides the text."),
     ] = ()
     learned: Annotated[
-        tuple[LearnedMemory, ...], Field(description="Memories from the transcript.")
+        tuple[LearnedMemory, ...], Field(description="Memories learned from the transcript.")
     ] = ()
 
 

@@ -768,7 +768,7 @@ def _remote(spec: object) -> str | None:
         or not remote.isprintable()
     ):
         raise InputError(
-            f"An embedder's remote is the host or service to which it sends texts, a printable name of 1 to 200 "
+            f"An embedder's remote must be the host or service to which it sends texts, a printable name of 1 to 200 "
             f"characters, not {remote!r:.60}."
         )
     return remote.strip()

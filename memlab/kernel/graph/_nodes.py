@@ -81,7 +81,7 @@ def node_kinds(nodes: ArrayLike) -> NDArray[np.int64]:
     codes = to_integers("node", nodes)
     if codes.size and not (codes.min() >= 0 and codes.max() < len(NODE_KINDS) << SHIFT):
         raise InputError(
-            f"Nodes lie in 0..{(len(NODE_KINDS) << SHIFT) - 1}, not {codes.min()}..{codes.max()}. Pass node codes "
+            f"Nodes must be in 0..{(len(NODE_KINDS) << SHIFT) - 1}, not {codes.min()}..{codes.max()}. Pass node codes "
             "that the graph returned."
         )
     return codes >> SHIFT

@@ -110,7 +110,9 @@ def _check_template(template: Form, parts: Definition, rest: str, text: Text) ->
     while waiting:
         form, listed = waiting.pop()
         if form.head == "quasiquote":
-            raise text.error(PolicySyntaxError, "A template contains no other template.", form)
+            raise text.error(
+                PolicySyntaxError, "A template must not contain another template.", form
+            )
         if form.head not in ("unquote", "unquote-splice"):
             waiting += [(item, True) for item in reversed(form.items)]
             continue
@@ -192,7 +194,7 @@ class Expander:
             return form
         if depth > MAX_NESTING:
             raise self._error(
-                PolicyLimitError, f"Macros expand to forms deeper than {MAX_NESTING}.", form
+                PolicyLimitError, f"Macros expand to forms nested deeper than {MAX_NESTING}.", form
             )
         # Names in quotes and in keys of case are words, which nothing binds.
         head, *rest = form.items

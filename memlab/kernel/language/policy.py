@@ -741,7 +741,7 @@ def _possible(
 
 # The accepted types of a policy, for the error message.
 _EXPECTED = (
-    "A policy is a text, a Hy form such as hy.read(...), or a compiled policy such as "
+    "A policy must be a text, a Hy form such as hy.read(...), or a compiled policy such as "
     'load_pack("companion").policies["recall-score"]'
 )
 

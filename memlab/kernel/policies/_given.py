@@ -149,7 +149,7 @@ def read_policy(spec: object) -> Pack | SinglePolicy:
     text = spec if is_text else str(spec) if isinstance(spec, Path) else policy_form_text(spec)
     if not isinstance(text, str):
         raise InputError(
-            "A policy is a text, a Hy form such as hy.read(...), a compiled policy such as "
+            "A policy must be a text, a Hy form such as hy.read(...), a compiled policy such as "
             'load_pack("companion").policies["recall-score"], a pack, or the path or name of one; not '
             f"{describe_value(spec)}."
         )

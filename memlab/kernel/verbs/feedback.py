@@ -104,7 +104,7 @@ class Judgements:
 
 
 def call_judged(core: Core) -> None:
-    """Call the hooks that follow feedback; feedback is stored whatever they do."""
+    """Call the hooks that follow feedback, after the feedback is stored."""
     for follow in list_hooks("judged"):
         follow(core)
 

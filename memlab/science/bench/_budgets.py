@@ -415,7 +415,7 @@ def bench_budgets(
         raise InputError("budgets are numbers of tokens, such as [500, 1000]; the list is empty.")
     model = answers if isinstance(answers, LanguageModel) else None
     if answers is not None and answers != "offline" and model is None:
-        raise InputError('answers is "offline" or a memlab.LanguageModel.')
+        raise InputError('answers must be "offline" or a memlab.LanguageModel.')
     if model is None and (judge is not None or folder is not None):
         raise InputError("judge and folder need a language model: pass it as answers.")
     if model is not None and folder is None:

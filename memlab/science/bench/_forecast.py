@@ -467,7 +467,7 @@ def _bench(
                 step(1)
     if not tables:
         raise DatasetError(
-            "No part of the log can be predicted: before it, both outcomes have to occur. Pass a longer log."
+            "No part of the log can be predicted, because both outcomes must occur before that part. Pass a longer log."
         )
     schema = {"pack": pl.String, "user": pl.String, "split": pl.Int64, "parameter": pl.String}
     parameters = pl.DataFrame(values, schema={**schema, "value": pl.Float64})

@@ -712,7 +712,7 @@ def _run_bench(
     }
     if store is not None:
         if budgets:
-            raise click.UsageError("--store keeps rankings: leave out --budgets.")
+            raise click.UsageError("--store works for rankings only: leave out --budgets.")
         options["folder"] = store
     if not budgets:
         if report or answers or model or judge or run:

@@ -156,7 +156,7 @@ def thin(lab: memlab.Lab, **options: Any) -> Report:
 
 @command(upkeep)
 @LAB
-@click.option("--no-repair", is_flag=True, help="Report damage, and change nothing.")
+@click.option("--no-repair", is_flag=True, help="Report damage without repairing it.")
 def check(lab: Path, no_repair: bool) -> Report:
     """Check every file of LAB, and repair damage.
 
@@ -319,7 +319,7 @@ def mirror(lab: memlab.Lab, folder: Path, every: float | None, as_json: bool) ->
     "--exclude",
     multiple=True,
     metavar="PROJECT",
-    help="Project that is not copied; may be repeated.",
+    help="Project to leave out of the copy; may be repeated.",
 )
 @click.option("--preview", is_flag=True, help="Show what would be copied, and write nothing.")
 def move(lab: memlab.Lab, target: Path, exclude: tuple[str, ...], preview: bool) -> Report:
@@ -397,7 +397,7 @@ def link(lab: memlab.Lab, source: int, target: int, relation: str, weight: float
 @command(graph, write_if("tags"))
 @click.argument("memories", type=int, nargs=-1)
 @click.option("--tag", "tags", multiple=True, help="A tag; may be repeated.")
-@click.option("--remove", is_flag=True, help="Remove the tags instead.")
+@click.option("--remove", is_flag=True, help="Remove the tags instead of adding them.")
 @click.option("--describe", help="Describe the tag; needs exactly one --tag.")
 def tag(
     lab: memlab.Lab,

@@ -273,7 +273,7 @@ class Use(Protocol):
 
 
 def _guarded_field(challenges: Sequence[Challenge], slate: Slate) -> dict[str, Any]:
-    """Return whose results a guarded recall showed: 1 for the guarded pack, 0 for the active one.
+    """Return the field ``guarded``: 1 for results of the guarded pack, 0 for the active pack.
 
     The value is -1 if both have the same results. Recalls without a guard have no such field.
     """
