@@ -432,6 +432,7 @@ def test_an_experiment_file_is_read_and_never_executed(tmp_path: Path) -> None:
         ('policies = ["bm25"]\ndata = ["a.json"]\nmetrics = ["speed@3"]', "speed@3"),
         ('policies = ["bm25"]\ndata = ["a.json"]\nseeds = ["x"]', "seeds"),
         ('policies = 3\ndata = ["a.json"]', "A policy must be a text"),
+        ('policies = ["bm25"]\ndata = ["a.json"]\nfolder = 3', "folder (is|must be) a path"),
         ('name = "../up"\npolicies = ["bm25"]\ndata = ["a.json"]', "cannot be the name"),
     ],
 )
@@ -452,6 +453,7 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
         ({"data": ["a/talk.json", "b/talk.json"]}, "same name"),
         ({"data": [1, 2]}, "needs data: paths"),
         ({"metrics": []}, "at least one metric"),
+        ({"metrics": "cluster"}, "Name the metric differently"),
         ({"seeds": []}, "one seed"),
         ({"seeds": [1, 2], "measure": None, "metrics": "recall@5"}, "draws nothing"),
         ({"measure": 3}, "measure (is|must be) a function"),

@@ -16,7 +16,7 @@ from properties import examples
 import memlab
 from memlab.errors import InputError
 from memlab.kernel.journal import Event
-from memlab.subjects.guard.process import WEIGHTS, LossProcess
+from memlab.subjects.guard.process import WEIGHTS, LossProcess, forecast_recalls
 from memlab.subjects.guard.register import Guards
 from memlab.subjects.lab import Lab
 
@@ -273,13 +273,16 @@ def test_a_guard_shows_hostile_names_as_text() -> None:
     assert "worse at 10% of recalls: running" in repr(guard)
 
 
-def test_answers_that_are_read_count_as_feedback() -> None:
+def test_answers_alone_roll_a_pack_back() -> None:
     lab = make_lab()
     lab.guard(WORSE, share=0.4, wait=0)
-    for number in range(4):
-        hits = lab.recall(f"note {number} on {TOPICS[number]}", limit=3)
-        lab.agents.credits.answer(f"That is {hits[0].text}.", hits)
-    assert lab.guard().judged > 0
+    for number in range(120):
+        hits = lab.recall(f"note {number % 30} on {TOPICS[number % 6]}", limit=3)
+        answer = "I do not know." if shows_guarded(hits) else f"That is {hits[0].text}."
+        lab.agents.credits.answer(answer, hits)
+        if not lab.policies.challenges:
+            break
+    assert lab.guard().state == "rolled back"
 
 
 # -- the fold ---------------------------------------------------------------------------------------------------------
@@ -387,6 +390,21 @@ def test_the_mean_is_the_loss_per_recall() -> None:
     assert ((low < 0.21) & (high > 0.21)).mean() > 0.9
     assert process.exceeds(0.0, 0.95).all()
     assert not process.exceeds(0.25, 0.95).any()
+
+
+def test_forecasts_agree_with_simulated_rollbacks() -> None:
+    rng, runs, share = np.random.default_rng(6), 300, 0.2
+    process, ends = LossProcess(share, runs=runs), np.full(runs, np.inf)
+    for number in range(1, 1500):
+        guarded = (rng.random(runs) < share).astype(np.int64)
+        process.add(guarded, (rng.random(runs) < np.where(guarded, 0.4, 0.6)).astype(np.float64))
+        ends[process.exceeds(0.0, 0.95) & np.isinf(ends)] = number
+    rewards = np.repeat([0.0, 1.0], [40, 60])
+    for chance in (0.5, 0.95):
+        expected = forecast_recalls(rewards, 0.2, share, level=0.95, chance=chance)
+        assert expected == pytest.approx(np.quantile(ends, chance), rel=0.25)
+    assert forecast_recalls(rewards, 0.7, share, level=0.95, chance=0.5) is None
+    assert forecast_recalls(rewards, 0.0, share, level=0.95, chance=0.5) is None
 
 
 def test_the_sequence_of_one_pack_matches_its_definition() -> None:

@@ -313,6 +313,11 @@ def test_a_bad_proposal_is_refused_and_the_search_goes_on(
     assert search(planted, budget=60).front.equals(found.front)
 
 
+@pytest.mark.usefixtures("short_rounds")
+def test_a_proposer_that_fails_three_times_is_not_asked_again(planted: Log) -> None:
+    assert search(planted, budget=500, propose=_raise).proposals == 3
+
+
 def test_a_proposal_that_wins_is_named_in_the_lineage(planted: Log) -> None:
     texts: list[str] = []
 

@@ -563,7 +563,7 @@ class AsyncLabUpkeep(_Live):
         """The accessor for summaries that replace many old memories."""
     @property
     def review(self) -> AsyncLabReview:
-        """The accessor for doubtful and stale memories, their origins, and gaps."""
+        """The accessor for doubtful and stale memories, their origins, and open gaps."""
     @property
     def operations(self) -> AsyncLabOperations:
         """The accessor for operations, which are S-expressions that change a lab."""

@@ -291,12 +291,12 @@ def _check_same(first: Definition, second: Definition | None) -> None:
             pairs = [pair for pair in zip_longest(ours, theirs) if pair[0] != pair[1]]
             ours, theirs = pairs[0]
         raise InputError(
-            f"Sums of different {_WORDS.get(name, name)} cannot be added: {_describe(ours)} and {_describe(theirs)}. Sum "
+            f"Sums of different {_WORDS.get(name, name)} cannot be added: {_describe_part(ours)} and {_describe_part(theirs)}. Sum "
             "all partitions with the same policies, settings, columns and version of memlab."
         )
 
 
-def _describe(part: object) -> str:
+def _describe_part(part: object) -> str:
     """Format a part of a definition as a short text."""
     if isinstance(part, tuple):
         # The last element is the one that identifies a policy: its hash.

@@ -64,6 +64,8 @@ _ROOM = 40
 """The operations by which a program may exceed the start."""
 _WORST = 5
 """The decisions that a proposer is told about."""
+_PATIENCE = 3
+"""The equal refusals in a row after which a proposer is not asked again: it hangs, or its budget is spent."""
 _REMEMBERED = 5
 """The last refusals that a proposer is told about."""
 # The units of a budget, and a number with its unit.
@@ -170,7 +172,8 @@ def evolve(
     policies that were measured there. With feedback, no gate may be closed. A winner is never
     active by itself: ``lab.challenge(found.best)`` compares it with the active pack.
 
-    The proposer runs in a thread of this process. One that hangs is left behind after ``timeout``.
+    The proposer runs in a thread of this process. One that hangs is left behind after ``timeout``. A
+    proposer is not asked again after three refusals in a row for the same reason.
 
     Examples
     --------
@@ -228,7 +231,8 @@ def evolve(
             while state.tried < programs if programs else state.seconds < seconds:
                 clock = monotonic()
                 size = min(ROUND, programs - state.tried) if programs else ROUND
-                if proposer is not None:
+                last = state.refusals[-_PATIENCE:]
+                if proposer is not None and (len(last) < _PATIENCE or len(set(last)) > 1):
                     _ask(proposer, read, search, state, timeout)
                 run_round(search, state, size, executor)
                 state.seconds += (spent := monotonic() - clock)

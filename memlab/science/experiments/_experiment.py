@@ -75,6 +75,9 @@ _DECLARED = "experiment.json"
 _KEYS = ("policies", "data", "name", "folder", "metrics", "seeds")
 """The keys of an experiment's file; it needs the first two."""
 
+_KEY_COLUMNS = {"data", "policy", "seed", "cluster", "question"}
+"""The columns of rows that no metric can have."""
+
 _RESULTS = {
     **dict.fromkeys(("data", "policy", "hash"), pl.String),
     "seed": pl.Int64,
@@ -208,12 +211,16 @@ class Experiment(Report):
         self.folder = Path(folder).expanduser() / name
         self.packs = _load_packs(policies)
         self.data = name_data(data)
-        self.metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+        self.metrics = tuple(dict.fromkeys([metrics] if isinstance(metrics, str) else metrics))
         self.seeds = tuple(dict.fromkeys(seeds))
         self._measure, self._embedder = measure, embedder
         self._digests: dict[str, str] = {}
         if not self.metrics or not self.seeds:
             raise InputError("An experiment needs at least one metric and one seed.")
+        if conflicts := _KEY_COLUMNS.intersection(self.metrics):
+            raise InputError(
+                f'"{conflicts.pop()}" is a column of experiment.rows. Name the metric differently.'
+            )
         if measure is None:
             cuts = [split_metric(metric)[1] for metric in self.metrics]
             if len(self.seeds) > 1:
@@ -267,6 +274,7 @@ class Experiment(Report):
             )
         if missing := [key for key in _KEYS[:2] if key not in declared]:
             raise InputError(f"{path} has no {missing[0]}. Add a list, or a table of names.")
+        # Paths are relative to the file; names of packs and texts of policies stay as they are.
         policies = {
             name or str(number): str(path.parent / spec)
             if isinstance(spec, str) and _HY_FILE.fullmatch(spec)
@@ -278,7 +286,9 @@ class Experiment(Report):
             name: path.parent / value if isinstance(value, Path) else value
             for name, value in name_data(declared["data"]).items()
         }
-        folder = path.parent / Path(declared.pop("folder", "runs")).expanduser()
+        folder = declared.pop("folder", "runs")
+        if isinstance(folder, str):
+            folder = path.parent / Path(folder).expanduser()
         placed = {"policies": policies if is_table else [*policies.values()], "data": data}
         return cls(**{"name": path.stem, **declared, **placed, "folder": folder})
 
@@ -569,9 +579,10 @@ class Experiment(Report):
         if chosen not in self.metrics:
             raise UnknownName("metric", chosen, self.metrics)
         height = 1.2 + 0.4 * len(self.packs)
-        return draw_figure(partial(self._draw, chosen), width=6.4, height=height, axes=axes)
+        draw = partial(self._draw, chosen, alone=axes is not None)
+        return draw_figure(draw, width=6.4, height=height, axes=axes)
 
-    def _draw(self, metric: str, axes: Axes, *, alone: bool = True) -> None:
+    def _draw(self, metric: str, axes: Axes, *, alone: bool = False) -> None:
         """Draw dots with intervals: a line for each policy."""
         names = list(self.packs)[::-1]
         for number, data in enumerate(self.data):

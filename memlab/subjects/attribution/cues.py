@@ -369,7 +369,7 @@ class _CueReader:
         return self.mass(self.fresh & frozenset(self.holders)) / whole if whole else 0.0
 
     def count_quoted(self) -> Floats:
-        """Return the number of words in the longest quote from each memory, 0 if too short.
+        """Return the number of words in the longest quote from each memory, 0 for a short quote.
 
         A run that the query or another memory contains does not count.
         """

@@ -181,7 +181,7 @@ class Centroids(Projection):
             cluster.ended, cluster.into, cluster.centroid = event.at, into, b""
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool:
-        """Return whether `viewer` may see an event about public or private clusters."""
+        """Return whether an event is about public clusters or about clusters of `viewer`."""
         return bool(body.get("of", viewer) == viewer)
 
     def dump(self) -> Any:

@@ -547,7 +547,7 @@ class Injection:
         return map_size, description_size
 
     def _write_map_line(self, words: str, maximum: int) -> int:
-        """Write a line of the map within a limit; return its size in bytes, 0 if too long."""
+        """Write a line of the map; return its size in bytes, or 0 if it exceeds the limit."""
         maximum = min(maximum, self.sheet.free // 16)
         if maximum < self.sheet.minimum:
             return 0

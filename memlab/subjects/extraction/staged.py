@@ -145,7 +145,7 @@ class Asked:
 
     @property
     def lines(self) -> list[str]:
-        """Sentences about a model's use: calls, rejected proposals and unread messages."""
+        """Sentences about the use of a language model, such as the number of its calls."""
         used = self.usage
         lines = [
             f"{self.model}: {used.calls} {'call' if used.calls == 1 else 'calls'}, {used.tokens:,} tokens, "

@@ -160,7 +160,7 @@ class LossProcess:
             )
             for sign, penalties in zip((1.0, -1.0), self._penalties, strict=True)
         )
-        return self.loss / self.recalls, low, -high
+        return np.clip(self.loss / self.recalls, -1.0, 1.0), low, -high
 
     @property
     def _parts(self) -> tuple[Floats, ...]:

@@ -234,7 +234,7 @@ class Pairs:
 
     @cached_property
     def restates(self) -> Floats:
-        """The similarity of a statement that the later memory of a pair changes, 0 if it changes none."""
+        """The similarity of a statement that the later memory of a pair changes, or else 0."""
         language = str(self.new.pack.settings["language"])
         later = self.new.number("created")[self.first] >= self.old.number("created")[self.second]
         positions = np.flatnonzero(later & self.same("speaker", none=True))

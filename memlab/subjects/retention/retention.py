@@ -227,7 +227,7 @@ class LabUpkeep:
 
     @property
     def review(self) -> LabReview:
-        """The accessor for doubtful and stale memories, their origins, and gaps."""
+        """The accessor for doubtful and stale memories, their origins, and open gaps."""
         review: LabReview = self._core.component("review")
         return review
 
