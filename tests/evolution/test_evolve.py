@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -354,6 +355,8 @@ def test_a_log_of_feedback_is_searched_with_its_gates() -> None:
     assert found.metric == "value"
     assert found.front.height >= 2
     assert "Wanted memories:" in texts[0]
+    # With feedback, the clusters have the names of their unit.
+    assert found.changes.height == found.front["gained"].sum() + found.front["lost"].sum() > 0
 
 
 def test_a_winner_on_a_lab_becomes_a_challenger_with_its_lineage(tmp_path: Path) -> None:
@@ -362,6 +365,7 @@ def test_a_winner_on_a_lab_becomes_a_challenger_with_its_lineage(tmp_path: Path)
         for item in conversations:
             lab.remember(item.conversation.rows(), chain=True)
         lab.questions.add(conversations)
+        asked = set(lab.questions.frame["query"])
         before = lab.policies.pack.hash, len(lab.log.frame) if hasattr(lab.log, "frame") else 0
         found = memlab.evolve(lab, "(fn [words] words)", metric="recall@10", budget=500)
         assert lab.policies.pack.hash == before[0]
@@ -373,6 +377,39 @@ def test_a_winner_on_a_lab_becomes_a_challenger_with_its_lineage(tmp_path: Path)
     page = found.report(tmp_path / "found.html").read_text()
     assert "Policies found by search" in page
     assert "<script" not in page.split("<main")[-1]
+    best = found.best_hash
+    assert best is not None
+    assert found.policies[0].hash == found.front["hash"][0] != best
+    place = found.front["hash"].to_list().index(best)
+    assert found.front["policy"][place] in found.best.policies["recall-score"].source
+    for name in found.front["hash"]:
+        assert page.count(f'href="#front-{name}"') == page.count(f'id="front-{name}"') == 1
+        changes = found.changes.filter(hash=name)
+        row = found.front.filter(hash=name).row(0, named=True)
+        better = changes.filter(pl.col("after") > pl.col("before")).height
+        assert (better, changes.height - better) == (row["gained"], row["lost"])
+    assert set(found.changes["name"]) <= asked
+    assert not found.diff(found.front["hash"][0])
+    assert found.diff(best[:12]).changes
+    with pytest.raises(memlab.errors.UnknownName, match="policy of the front"):
+        found.diff("")
+    pickle.loads(pickle.dumps(found)).report(tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_text() == page
+
+
+def test_the_figure_has_a_dot_for_each_policy_and_marks_the_start_and_the_best(
+    planted: Log,
+) -> None:
+    found = memlab.evolve(planted[0], START, labels=planted[1], metric="recall@3", budget=300)
+    (axes,) = found.figure().axes
+    dots = [line for line in axes.lines if line.get_url()]
+    assert [line.get_url() for line in dots] == [f"#{name}" for name in found.front["hash"]]
+    points = [(line.get_xdata()[0], line.get_ydata()[0]) for line in dots]
+    assert points == found.front.select("size", "value").rows()
+    filled = [line.get_url()[1:] for line in dots if line.get_markerfacecolor() == line.get_color()]
+    assert filled == [found.front["hash"][0], found.best_hash]
+    assert [line.get_marker() for line in dots] == ["s", *["o"] * (len(dots) - 1)]
+    assert all(name.startswith("decision ") for name in found.changes["name"])
 
 
 @pytest.mark.parametrize(

@@ -25,11 +25,11 @@ SHOWN_CHARACTERS = 700
 INTRODUCTION = """# The policy language
 
 This page lists every form, helper, slot, feature and setting, with examples. [The
-guide](../policy-language.md) explains how policies work. The page is generated: `python
+guide](../policy-language.md) explains how policies work. This page is generated: `python
 tests/language/reference_page.py` writes it from the declarations and from
 `tests/language/examples.hy`. All examples run in the tests, on a row, on columns and on arrays. The
-first comment of a block gives the values of the features. The comment `; =>` after a form gives its
-value."""
+first comment of an example gives the values of the features. In an example, the comment `; =>`
+after a form gives the value of the form."""
 
 # Forms by section, with the rules that no single form states.
 SECTIONS: Mapping[str, tuple[str, str]] = {
@@ -43,10 +43,11 @@ policy's hash.""",
     "Inheritance": (
         "inherited inherit",
         """In a text that is installed in a lab, or passed to `evaluate` or `tune` with a log of the lab,
-`(inherited)` is the policy in the text of the active pack. Policies that were installed later are
-ignored. In the file of a pack, `(inherited)` is the policy of the pack that `:inherits` names.
-memlab adds the form `inherit` when it stores a version, so that the version is complete. The two
-texts share features and parameters, but neither text can use names or helpers of the other text.""",
+`(inherited)` is the policy in the text of the active pack. `(inherited)` ignores policies that were
+installed later. In the file of a pack, `(inherited)` is the policy of the pack that `:inherits`
+names. memlab adds the form `inherit` when it stores a version, so that the version is complete. The
+inheriting and the inherited text share features and parameters, but neither text can use names or
+helpers of the other text.""",
     ),
     "Numbers": ("+ - * / min max clamp abs sign floor ceil sqrt pow exp log log1p tanh", ""),
     "Tests": (
@@ -63,13 +64,13 @@ literals.""",
     "Macros": (
         "defmacro -> ->>",
         """A macro is expanded once, before the text is checked and hashed. The hash is computed from the
-expanded text, so comments and the names of macros have no effect. A template inserts a parameter by
-`~name`, and the forms after `#*` by `~@name`. A template computes nothing and must use each
-parameter. A name that a template binds is invisible to the forms of the call. A template that uses
-a name which the caller has bound is refused, so pass features as arguments. Macros, helpers and
-policies may stand in any order in a file. A macro or helper of a text hides a macro or helper of
-the language. The message of an error within an expansion gives the position of the call. Constants
-of a template can be tuned if the template writes them as `(param ...)`.""",
+expanded text, so comments and the names of macros have no effect. The template of a macro inserts a
+parameter by `~name`, and the forms after `#*` by `~@name`. The template of a macro computes nothing
+and must use each parameter. A name that a template binds is invisible to the forms of the call. A
+template that uses a name which the caller has bound is refused, so pass features as arguments.
+Macros, helpers and policies may stand in any order in a file. A macro or helper of a text hides a
+macro or helper of the language. The message of an error within an expansion gives the position of
+the call. Constants of a template can be tuned if the template writes them as `(param ...)`.""",
     ),
     "Binding": (
         "let quote",
@@ -79,9 +80,9 @@ of a template can be tuned if the template writes them as `(param ...)`.""",
     "Slate aggregates": (
         "slate-min slate-max slate-mean slate-rank min-max",
         """The policies of some slots can aggregate over the slate, which is the set of all eligible candidates
-of a recall. The table of each slot says whether they can. All back ends compute aggregates by the
-same code, in the order of memory ids, so the order of rows has no effect. `min-max` is 0 if all
-values are equal.""",
+of a recall. The table of each slot says whether its policies can use slate aggregates. All back
+ends compute aggregates by the same code, in the order of memory ids, so the order of rows has no
+effect. `min-max` is 0 if all values are equal.""",
     ),
     "Sets": (
         "has has-any has-all overlap jaccard size",
@@ -90,16 +91,17 @@ policy runs.""",
     ),
     "Thompson sampling": (
         "beta-sample",
-        """`beta-sample` is allowed in the slot `explore`. It is the probability that the draw from this
-distribution is the largest of all candidates' draws. A recall draws one candidate with these
-probabilities as weights, which is Thompson sampling. The probability is integrated numerically,
-with an error below 0.0001 for 100 candidates, and the log contains the probability that was used
-for the draw. `beta-sample` is null if a parameter is null or not positive.""",
+        """`beta-sample` is allowed in the slot `explore`. `beta-sample` is the probability that the draw for
+an item is the largest of all candidates' draws. If `explore` returns `beta-sample`, a recall draws
+one candidate with these probabilities as weights, which is Thompson sampling. The probability
+`beta-sample` is integrated numerically, with an error below 0.0001 for 100 candidates, and the log
+contains the probability that was used for the draw. `beta-sample` is null if a parameter is null or
+not positive.""",
     ),
     "Records": (
         "update",
-        """The slot `reinforce` returns a record. All expressions read the values from before the update. A
-field that a branch omits keeps its value, and `(update)` changes no field.""",
+        """The slot `reinforce` returns a record. All expressions of an update read the values from before the
+update. A field of the record that a branch omits keeps its value, and `(update)` changes no field.""",
     ),
 }
 
@@ -116,9 +118,9 @@ NULLS = """| where | null | NaN |
 | slate aggregates | skipped; null stays null in `slate-rank` and `min-max` | skipped; stays NaN |"""
 
 RESOLVED = """The slot `resolve` decides about pairs that `link` calls `duplicate`, `updates` or `contradicts`. If
-the closeness of a pair exceeds the setting `conflict-closeness`, the slot also decides about
-similar and related pairs in which one memory denies the other. The memory that becomes valid later
-counts as the new memory."""
+the closeness of a pair exceeds the setting `conflict-closeness`, `resolve` also decides about
+similar and related pairs in which one memory denies the other. For `resolve`, the memory that
+becomes valid later counts as the new memory."""
 
 OUTCOMES = {
     "keep-both": "Both stay, joined by the edge of `link`. The same happens below the certainty"
@@ -131,16 +133,16 @@ OUTCOMES = {
     " one new memory with the content of both, which supersedes the old one.",
 }
 
-LATER = """With `linking` "later", a memory is stored before it is compared. A memory that would not be stored
-otherwise then stays in the lab with the status superseded."""
+LATER = """With `linking` "later", a memory is stored before it is compared. With `linking` "later", a memory
+that would otherwise not be stored stays in the lab with the status superseded."""
 
-PAIRS = """A policy of this slot compares two memories. It reads the features of the stage memory as `new/...`
-and `old/...`; the slash is part of the name."""
+PAIRS = """A policy of this slot compares two memories. Such a policy reads the features of the stage memory as
+`new/...` and `old/...`; the slash is part of the name."""
 
-LISTS = """A policy of this slot may also return the index of an item. Such a policy reads the parallel lists
-of the following table, and uses `range`, `length`, `filter`, `nth`, `first` and `empty?`. The index
--1 means that no item is selected. The item at the returned index has the weight 1, and all other
-items have the weight 0."""
+LISTS = """A policy of this slot may also return the index of an item. A policy that returns an index reads the
+parallel lists of the following table, and uses `range`, `length`, `filter`, `nth`, `first` and
+`empty?`. If the index is -1, no item is selected. The item at the returned index has the weight 1,
+and all other items have the weight 0."""
 
 
 def table(head: str, lines: Iterable[Iterable[str]]) -> str:
@@ -177,7 +179,7 @@ def write_type(type: str, words: Iterable[str]) -> str:
 def write_slot(slot: Slot, examples: dict[str, list[str]]) -> Iterator[str]:
     """Yield the paragraphs of a slot."""
     yield f"### {slot.name}"
-    yield slot.doc
+    yield f"**{slot.name}**: {slot.doc}"
     fields = f" of {code(slot.fields)}" if slot.fields else ""
     without = f", without {code(slot.without)}" if slot.without else ""
     facts = (
@@ -201,8 +203,9 @@ def write_slot(slot: Slot, examples: dict[str, list[str]]) -> Iterator[str]:
             [(f"`{w}`", f"`{LINK_EDGES[w]}`" if w in LINK_EDGES else "none") for w in slot.words],
         )
         yield (
-            "The weight of an edge is the closeness of the two memories. The weight of an edge from `restates` is the"
-            " certainty that the old statement is no longer valid."
+            "The weight of an edge from `link` is the closeness of the two memories. If `link` returns "
+            "`restates`, the weight of the edge is the certainty that the old statement is no longer "
+            "valid."
         )
     if slot.name == "resolve":
         yield RESOLVED
@@ -214,7 +217,10 @@ def write_slot(slot: Slot, examples: dict[str, list[str]]) -> Iterator[str]:
     if len(source) <= SHOWN_CHARACTERS:
         yield f"In the default pack:\n\n```\n{source.strip()}\n```"
     else:
-        yield "The policy of the default pack is in `policies/default.hy` or in the packaged default of this slot."
+        yield (
+            "The default pack takes its long policy for this slot from `policies/default.hy`, or from the"
+            " packaged default of the slot."
+        )
 
 
 def write_range(setting: Setting) -> str:
@@ -263,9 +269,9 @@ def write_forms(examples: dict[str, list[str]]) -> Iterator[str]:
         reasons.setdefault(reason, []).append(name)
     yield table("form | reason", [(code(names), reason) for reason, names in reasons.items()])
     yield (
-        "The language also has no functions as values, no recursion, no integers, dates or string"
-        " operations, and no reader macros or f-strings. Such forms would differ between back"
-        " ends, take unbounded time, or run code."
+        "The language also has no functions as values, no recursion, no integers, dates or string "
+        "operations, and no reader macros or f-strings. Forms that do not exist would differ between "
+        "back ends, take unbounded time, or run code."
     )
 
 
@@ -274,9 +280,10 @@ def write_page() -> str:
     examples = read_examples()
     pieces = [INTRODUCTION, "## Forms", *write_forms(examples), "## Helpers"]
     pieces.append(
-        "Ages and half-lives may have any unit, unless the name of an argument says days or minutes. A"
-        " feature among the arguments of a policy hides the helper of the same name. With `recency` as"
-        " an argument, for example, call `half-life-decay`."
+        "Ages and half-lives in arguments of helpers may have any unit, unless the name of an "
+        "argument says days or minutes. A feature among the arguments of a policy hides the helper of"
+        " the same name. For example, a policy with `recency` as an argument calls `half-life-decay` "
+        "instead of the helper `recency`."
     )
     helpers = [(f"`({' '.join((h.name, *h.arguments))})`", h.doc) for h in library().values()]
     pieces += [table("helper | meaning", helpers), *examples.pop("Helpers")]
@@ -301,8 +308,8 @@ def write_page() -> str:
     pieces.append(table("feature | type | stage | description | unit | range", features))
     pieces.append("## Settings")
     pieces.append(
-        "A pack sets a setting with `(setting name value)`. The values in other packs are in"
-        " [Settings of each pack](../systems.md#settings-of-each-pack)."
+        "A pack sets a setting with `(setting name value)`. The values of settings in other packs are"
+        " in [Settings of each pack](../systems.md#settings-of-each-pack)."
     )
     defaults = load_pack("memlab").settings
     settings = [

@@ -346,9 +346,10 @@ SLOTS: Registry[Slot] = Registry(
     (
         Slot(
             "eligible",
-            "Whether a candidate may be returned. The policy can use a threshold, the candidate's branch "
-            "or its visibility. It runs twice: before spreading on the memories that the search found "
-            "(hops 0), and after spreading on the memories that spreading reached (hops > 0).",
+            "Whether a candidate may be returned. The policy eligible can use a threshold, the "
+            "candidate's branch or its visibility. The slot eligible runs twice: before spreading on the "
+            "memories that the search found (hops 0), and after spreading on the memories that spreading "
+            "reached (hops > 0).",
             inputs=(
                 Input(
                     "hops",
@@ -388,8 +389,8 @@ SLOTS: Registry[Slot] = Registry(
         Slot(
             "cut",
             "Value by which the candidate pool is limited. The `pool` candidates with the highest values "
-            "are scored; ties are broken by id. Features of the pool, such as session-seed, cover all "
-            "candidates at this stage.",
+            "of cut are scored; ties are broken by id. Features of the pool, such as session-seed, cover "
+            "all candidates at the stage cut.",
             stages=_ALL,
             aggregates=True,
             default=True,
@@ -402,11 +403,11 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "known",
-            "Probability that the pool contains the answer. The maximum over all candidates counts; if it"
-            " is below known-floor, at most unknown-limit results are shown. The policy is calibrated for"
-            " the pack's recall-score, so a pack with its own recall-score does not inherit known, "
-            "known-floor and unknown-limit. If you install another recall-score, also install a matching "
-            "known.",
+            "Probability that the pool contains the answer. The maximum of known over all candidates "
+            "counts; if it is below known-floor, at most unknown-limit results are shown. The policy "
+            "known is calibrated for the pack's recall-score, so a pack with its own recall-score does "
+            "not inherit known, known-floor and unknown-limit. If you install another recall-score, also "
+            "install a matching known.",
             inputs=(Input("score", "num", "Recall-score of the candidate."),),
             stages=_ALL,
             aggregates=True,
@@ -414,10 +415,10 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "select",
-            "Order in which the scored candidates are shown. Each step selects the candidate with the "
-            "highest value, given the candidates selected so far; null excludes a candidate from this "
-            "step. By default, the candidates with the highest scores are shown, subject to mmr-weight "
-            "and collapse-above; a policy in this slot replaces both settings.",
+            "Order in which the scored candidates are shown. Each step of select adds the candidate with "
+            "the highest value, given the candidates selected so far; null excludes a candidate from this"
+            " step. By default, the candidates with the highest scores are shown, subject to mmr-weight "
+            "and collapse-above; a policy in the slot select replaces both settings.",
             inputs=(
                 Input("score", "num", "Recall-score of the candidate."),
                 Input(
@@ -502,8 +503,8 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "reinforce",
-            "Changes to the fields of a memory after the memory was used. Every expression reads the "
-            "values from before the use.",
+            "Changes to the fields of a memory after the memory was used. Every expression in reinforce "
+            "reads the values from before the use.",
             inputs=(
                 Input("outcome", "str", "Outcome of the use.", _OUTCOMES),
                 Input(
@@ -547,9 +548,9 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "promote",
-            "New status of a memory. Upkeep applies this policy to all memories that take part in recall."
-            " A recall applies it to its candidates, so an expired memory is hidden before upkeep records"
-            " the change.",
+            "New status of a memory. Upkeep applies promote to all memories that take part in recall. A "
+            "recall applies promote to its candidates, so an expired memory is hidden before upkeep "
+            "records the change.",
             stages=("memory",),
             returns="str",
             words=tuple(word for word in STATUSES if word not in ("purged", "quarantined")),
@@ -557,23 +558,23 @@ SLOTS: Registry[Slot] = Registry(
         Slot(
             "forget",
             "Whether a memory is forgotten, which excludes it from recall until it is restored. After "
-            "promote, upkeep applies this policy to all memories that take part in recall and to "
-            "retracted memories; a recall applies it to its candidates. The setting forgotten-as names "
-            "the new status.",
+            "promote, upkeep applies forget to all memories that take part in recall and to retracted "
+            "memories; a recall applies forget to its candidates. The setting forgotten-as names the "
+            "status of a forgotten memory.",
             stages=("memory",),
             returns="bool",
         ),
         Slot(
             "label",
-            "Label for the state of a memory; null keeps the current label. Upkeep applies this policy "
-            "and records each change.",
+            "Label for the state of a memory; null keeps the current label. Upkeep applies label and "
+            "records each change.",
             stages=("memory",),
             returns="str",
         ),
         Slot(
             "consolidate",
             "Whether a memory may be merged into a summary, which then replaces it in recall. "
-            "lab.upkeep.consolidation.run applies this policy to all memories that take part in recall, "
+            "lab.upkeep.consolidation.run applies consolidate to all memories that take part in recall, "
             "except facts with a subject.",
             inputs=(
                 Input(
@@ -587,8 +588,8 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "prune",
-            "Whether an edge is removed. Upkeep applies this policy to all edges except edges to tags, "
-            "which follow the tags of the memory.",
+            "Whether an edge is removed. Upkeep applies prune to all edges except edges to tags, which "
+            "follow the tags of the memory.",
             inputs=(
                 Input("weight", "num", "Weight of the edge, 0 to 1."),
                 Input("relation", "str", "Relation of the edge.", RELATIONS),

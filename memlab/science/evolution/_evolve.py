@@ -23,6 +23,7 @@ from memlab.science.batch import Workers
 from memlab.science.evaluation import Estimate, Gate
 from memlab.science.evaluation.parts import (
     Horizon,
+    Log,
     Missing,
     Sample,
     Tests,
@@ -40,7 +41,7 @@ from memlab.science.evolution._propose import (
     call_proposer,
     model_proposer,
 )
-from memlab.science.evolution._result import FRONT, Evolved
+from memlab.science.evolution._result import CHANGES, FRONT, PROVEN, Evolved
 from memlab.science.evolution._search import (
     ROUND,
     Search,
@@ -435,6 +436,8 @@ def _judge(
     rows: list[dict[str, Any]] = []
     winner: tuple[Program, Estimate, Any] | None = None
     gains: list[Estimate] = []
+    names = _name_units(log, labelled)
+    changes: list[tuple[str, str, float, float]] = []
     for program in [state.archive.start, *chosen]:
         scores = matrix.scores(program.policy)
         totals = goal.totals(scores)
@@ -451,7 +454,12 @@ def _judge(
             gain = sample.estimate(lambda sums: (sums[..., 1] - sums[..., 3]) / sums[..., 0])
             per = totals, base
         with np.errstate(divide="ignore", invalid="ignore"):
-            change = np.nan_to_num(goal.statistic(per[0]) - goal.statistic(per[1]))
+            after, before = goal.statistic(per[0]), goal.statistic(per[1])
+            change = np.nan_to_num(after - before)
+        changes += [
+            (program.policy.hash, names[i], float(before[i]), float(after[i]))
+            for i in np.flatnonzero(np.abs(change) > 1e-9)
+        ]
         is_start = program is state.archive.start
         rows.append(
             {
@@ -474,7 +482,7 @@ def _judge(
         if is_start:
             continue
         gains.append(gain)
-        if winner is None and not closed and gain.low > 1e-9:
+        if winner is None and not closed and gain.low > PROVEN:
             winner = program, gain, tuple(untested)
     best: Pack | Policy | None = None
     if winner is not None:
@@ -513,4 +521,19 @@ def _judge(
         level=level,
         notes=data.notes,
         untested=() if winner is None else winner[2],
+        policies=tuple(program.policy for program in [state.archive.start, *chosen]),
+        changes=pl.DataFrame(changes, schema=CHANGES, orient="row"),
     )
+
+
+def _name_units(log: Log, labelled: bool) -> list[str]:
+    """Return the query of each recall, or with feedback a name of each cluster."""
+    first = np.arange(len(log)) if labelled else np.unique(log.cluster, return_index=True)[1]
+    rows = log.decisions[first]
+    column = "query" if labelled else log.clustered
+    unit = "decision" if labelled else f"{log.clustered} of decision"
+    texts = rows[column].cast(pl.String) if column in rows.columns else [None] * rows.height
+    return [
+        f"{unit} {decision}" if text is None else text
+        for decision, text in zip(rows["decision"], texts, strict=True)
+    ]

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from memlab.errors import UnknownName
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import Columns, Report, Table, format_rows
+from memlab.kernel.base.display import Columns, Markup, Report, Table, format_rows
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.language import Policy
 from memlab.kernel.policies import Pack
 from memlab.science.evaluation import Estimate
 from memlab.science.evaluation.parts import untested_sentence
-from memlab.subjects.drawing import render_page, write_page
+from memlab.subjects.drawing import (
+    BLUE,
+    GREY,
+    ORANGE,
+    OnAxes,
+    draw_figure,
+    draw_svg,
+    render_page,
+    write_page,
+)
+from memlab.subjects.lens.diff import FormDiff, diff_policies
 
-__all__ = ["FRONT", "Evolved"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["CHANGES", "FRONT", "PROVEN", "Evolved"]
 
 FRONT: dict[str, Any] = {
     "size": pl.Int64,
@@ -31,6 +46,17 @@ FRONT: dict[str, Any] = {
     "closed": pl.List(pl.String),
 }
 """The columns of the front and their types."""
+
+PROVEN = 1e-9
+"""A gain is proven if its lower bound exceeds this, which is above rounding errors."""
+
+CHANGES: dict[str, Any] = {
+    "hash": pl.String,
+    "name": pl.String,
+    "before": pl.Float64,
+    "after": pl.Float64,
+}
+"""The columns of the changed questions or clusters and their types."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,6 +100,12 @@ class Evolved(Report):
         Observations about the data.
     untested
         With feedback, the gates of the best policy that the log cannot test.
+    policies
+        The compiled policies of the front, in the order of its rows.
+    changes
+        A row for each policy and each question of the report part that does better or worse, or
+        cluster with feedback: ``hash`` of the policy, ``name`` (the query, or the cluster), and the
+        metric ``before`` and ``after``.
 
     Examples
     --------
@@ -106,6 +138,8 @@ class Evolved(Report):
     level: float
     notes: tuple[str, ...] = ()
     untested: tuple[Any, ...] = ()
+    policies: tuple[Policy, ...] = field(default=(), repr=False)
+    changes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=CHANGES), repr=False)
 
     @property
     def sentence(self) -> str:
@@ -131,6 +165,14 @@ class Evolved(Report):
             f"Nothing better was found: {tried}, and the most promising of {count_of(self.reported, 'policy')} does {span} "
             f"on the report part.{gates}{bound}"
         )
+
+    @property
+    def best_hash(self) -> str | None:
+        """The hash of the best policy in the front, or None; a pack has another hash."""
+        if self.best is None:
+            return None
+        better = self.front.filter(pl.col("gain_low") > PROVEN, pl.col("closed").list.len() == 0)
+        return str(better["hash"][0])
 
     def _display(self) -> tuple[list[str], Table]:
         parts = ", ".join(f"{name} {count}" for name, count in self.clusters.items())
@@ -179,8 +221,87 @@ class Evolved(Report):
         }
 
     @checked
+    def diff(self, policy: str) -> FormDiff:
+        """Compare a policy of the front with the start, word by word.
+
+        Parameters
+        ----------
+        policy
+            The hash of the policy, or its first characters.
+
+        Returns
+        -------
+        FormDiff
+            The differences; false for the start itself.
+
+        Raises
+        ------
+        UnknownName
+            If not exactly one policy of the front has such a hash.
+
+        Examples
+        --------
+        >>> found.diff(found.front["hash"][-1])                         # doctest: +SKIP
+        """
+        matches = [item for item in self.policies if item.hash.startswith(policy)]
+        if len(matches) != 1:
+            raise UnknownName("policy of the front", policy, self.front["hash"].to_list())
+        return diff_policies(self.policies[0], matches[0])
+
+    @checked
+    def figure(self, *, axes: OnAxes | None = None) -> Figure:
+        """Draw the value of each policy of the front against its size.
+
+        Parameters
+        ----------
+        axes
+            The axes to draw on. Default: a new figure.
+
+        Returns
+        -------
+        Figure
+            A dot with an interval for each policy, a square for the start, and a filled dot for the
+            best policy.
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is not installed.
+        """
+        return draw_figure(self._draw, width=6.4, height=3.4, axes=axes)
+
+    def _draw(self, axes: Axes) -> None:
+        """Draw dots with intervals; each dot links to the text of its policy on the page."""
+        best = self.best_hash
+        for number, row in enumerate(self.front.iter_rows(named=True)):
+            colour = BLUE if number else ORANGE
+            filled = not number or row["hash"] == best
+            axes.vlines(row["size"], row["low"], row["high"], color=colour, linewidth=1.4)
+            (dot,) = axes.plot(
+                row["size"],
+                row["value"],
+                "o" if number else "s",
+                color=colour,
+                # A dot without any fill could be clicked at its border only.
+                markerfacecolor=colour if filled else "white",
+                markersize=9,
+            )
+            dot.set_url(f"#{row['hash']}")
+            axes.annotate(
+                row["hash"][:6] if number else "start",
+                (row["size"], row["value"]),
+                xytext=(8, 4),
+                textcoords="offset points",
+                fontsize="small",
+            )
+        axes.axhline(self.start, color=GREY, linewidth=0.8, linestyle=":")
+        axes.margins(x=0.12)
+        axes.set_xlabel("size (operations)")
+        axes.set_ylabel(f"{self.metric}, report part")
+
+    @checked
     def report(self, path: str | Path) -> Path:
-        """Write the result as one self-contained HTML file.
+        """Write the result as one HTML file, in which each dot opens its policy.
 
         Parameters
         ----------
@@ -196,16 +317,28 @@ class Evolved(Report):
         ------
         InputError
             If the file cannot be written.
+        MissingExtra
+            If matplotlib is not installed.
         """
         lines, table = self._display()
+        policies = []
+        for number, row in enumerate(self.front.iter_rows(named=True)):
+            changes = self.changes.filter(hash=row["hash"]).with_columns(
+                change=pl.col("after") - pl.col("before")
+            )
+            diff = Markup(self.diff(row["hash"])._repr_html_()) if number else ""
+            policies.append(row | {"diff": diff, "changes": changes.sort("change").to_dicts()})
+        figure = draw_svg(self._draw, name="front", width=7.6, height=3.6)
         html = render_page(
             Path(__file__).parent / "evolved.html",
             {},
+            # matplotlib's links open another tab, where no policy would be open.
+            figure=Markup(figure.replace(' target="_blank"', "")),
             sentence=lines[0],
             lines=lines[1:],
             heads=table.heads,
             rows=list(table.rows),
-            policies=self.front.to_dicts(),
+            policies=policies,
         )
         return write_page(html, path)
 

@@ -82,8 +82,8 @@ EXTENSION = Extension(
         Slot(
             "credit",
             "Credit of a retrieved memory for an answer: 1 if the answer used the memory, 0 if not, "
-            "negative if the memory misled, null if undecided. lab.agents.credits.answer evaluates this "
-            "policy and logs the reward.",
+            "negative if the memory misled, null if undecided. lab.agents.credits.answer evaluates credit"
+            " and logs the reward.",
             inputs=_INPUTS,
             file=Path(__file__).parent / "defaults" / "credit.hy",
         )

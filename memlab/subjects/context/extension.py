@@ -16,7 +16,7 @@ EXTENSION = Extension(
     slots=[
         Slot(
             "uncertain",
-            "Whether a context marks a memory as uncertain. lab.context evaluates this policy for all "
+            "Whether a context marks a memory as uncertain. lab.context evaluates uncertain for all "
             "candidates.",
             stages=("memory",),
             returns="bool",
@@ -25,7 +25,7 @@ EXTENSION = Extension(
         Slot(
             "inject",
             "Priority of a memory within the token budget of one tier; a memory without a positive "
-            "priority is left out. lab.context evaluates this policy last, for all scored candidates.",
+            "priority is left out. lab.context evaluates inject last, for all scored candidates.",
             inputs=(
                 Input(
                     "tier",

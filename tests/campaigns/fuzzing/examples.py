@@ -881,6 +881,8 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
             "cluster": "decision",
         },
     ),
+    "Evolved.diff": lambda d: (d.evolved().diff, {"policy": d.evolved().front["hash"][0]}),
+    "Evolved.figure": lambda d: (d.evolved().figure, {}),
     "Evolved.report": lambda d: (d.evolved().report, {"path": d.folder / "evolved.html"}),
     "tune": lambda d: (
         memlab.tune,
