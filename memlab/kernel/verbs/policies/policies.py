@@ -690,7 +690,7 @@ class LabPolicies(Displayed):
             is_decided = versions.explores == on and not versions.explores_by_habit
             is_decided &= versions.refuses_chance != on
             changes = [] if is_decided else [_Change("explore", {"on": on, "reason": reason}, {})]
-            # Whoever refuses random draws refuses those of a guard; a guard in shadow draws none.
+            # An owner who refuses random draws refuses those of a guard; a guard in shadow draws none.
             why = reason or "Random draws were refused."
             return changes + [
                 _Change("end-challenge", {"pack": challenge.name, "reason": why}, {})
