@@ -28,5 +28,5 @@ def test_a_dot_opens_its_policy(serve, tab, axe, scheme):
     assert page.locator(".memlab img").count() == 0
     assert axe(page) == []
     page.locator(".memlab .dot").first.click()
-    page.get_by_text("The start, ").wait_for()
+    page.get_by_role("heading", name="The start, ").wait_for()
     assert until(lambda: view.selected == hashes[0])

@@ -190,5 +190,5 @@ def test_a_parent_is_the_pack_of_an_earlier_event(timeline, lived):
     )
     timeline.refresh()
     rows = frame(timeline._events).filter(pl.col("slot") == "recall-score").sort("event")
-    assert parent.hash in rows["pack_hash"].to_list()[:-1] or lived.policies.pins
+    assert parent.hash in rows["pack_hash"].to_list()[:-1]
     assert rows["pack_hash"][-1] == lived.policies.pack.hash
