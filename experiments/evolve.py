@@ -85,11 +85,16 @@ def build_log(
     return slates, labels
 
 
-def score(log: Log, policy: Any) -> float:
-    """Return the metric of a policy over all recalls of a log."""
-    data = read_data(log[0], policy, log[1], METRIC, [], 0, **SETTINGS)
-    values = [score_program(part, data.start, (), "").value for part in data.parts.values()]
-    return float(np.average(values, weights=[len(part.log) for part in data.parts.values()]))
+def score(log: Log, *policies: Any) -> list[float]:
+    """Return the metric of policies over all recalls of a log; later ones read what the first reads."""
+    data = read_data(log[0], policies[0], log[1], METRIC, [], 0, **SETTINGS)
+    weights = [len(part.log) for part in data.parts.values()]
+    compiled = [data.start, *(data.compile(text) for text in policies[1:])]
+    values = [
+        [score_program(part, policy, (), "").value for part in data.parts.values()]
+        for policy in compiled
+    ]
+    return [float(np.average(value, weights=weights)) for value in values]
 
 
 def search(log: Log, start: Any, budget: int, seed: int) -> memlab.science.evolution.Evolved:
@@ -144,7 +149,7 @@ def measure_planted(arguments: Any) -> Iterator[dict[str, Any]]:
             for key, n in ((seed, 300), (seed + 10**6, FRESH))
         )
         evolved = search(log, "f0", arguments.budget, seed)
-        start, best, ceiling = (score(fresh, text) for text in ("f0", choose(evolved), truth))
+        start, best, ceiling = (score(fresh, text)[0] for text in ("f0", choose(evolved), truth))
         yield {
             "seed": seed,
             "start": start,
@@ -211,9 +216,9 @@ def measure_worlds(arguments: Any) -> Iterator[dict[str, Any]]:
         yield {
             "seed": seed,
             "form": form,
-            "start": score(fresh, start),
-            "tune": score(fresh, fitted.policy),
-            "evolve": score(fresh, choose(evolved)),
+            "start": score(fresh, start)[0],
+            "tune": score(fresh, fitted.policy)[0],
+            "evolve": score(fresh, choose(evolved))[0],
             "better": evolved.best is not None,
         }
 
@@ -251,9 +256,9 @@ def measure_folds(arguments: Any, start: str = "similarity") -> Iterator[dict[st
         yield {
             "left out": name,
             "questions": len(outside[0]),
-            "start": score(outside, start),
-            "evolve": score(outside, choose(evolved)),
-            "shipped": score(outside, "memlab"),
+            "start": score(outside, start)[0],
+            "evolve": score(outside, choose(evolved))[0],
+            "shipped": score(outside, "memlab")[0],
             "better": evolved.best is not None,
             "gain inside": None if gain is None else gain.value,
             "low": None if gain is None else gain.low,
@@ -289,7 +294,8 @@ def measure_against(arguments: Any) -> Iterator[dict[str, Any]]:
     terms = [f"(* (param :{name} 0.5 :low 0 :high 1) (min-max {name}))" for name in names]
     linear = f"(fn [{' '.join(names)}] (+ {' '.join(terms)}))"
     for name, inside, outside in split_chats(arguments.data, arguments.chats):
-        grid = max(weights, key=lambda point: score(inside, fused.format(*point)))
+        scores = score(inside, *(fused.format(*point) for point in weights))
+        grid = weights[int(np.argmax(scores))]
         fitted = memlab.tune(
             inside[0],
             linear,
@@ -302,10 +308,10 @@ def measure_against(arguments: Any) -> Iterator[dict[str, Any]]:
         evolved = search(inside, "similarity", arguments.budget, arguments.seed)
         yield {
             "left out": name,
-            "grid": score(outside, fused.format(*grid)),
-            "tune": score(outside, fitted.policy),
-            "evolve": score(outside, choose(evolved)),
-            "shipped": score(outside, "memlab"),
+            "grid": score(outside, fused.format(*grid))[0],
+            "tune": score(outside, fitted.policy)[0],
+            "evolve": score(outside, choose(evolved))[0],
+            "shipped": score(outside, "memlab")[0],
         }
 
 

@@ -25,6 +25,7 @@ from memlab.errors import DatasetError, InputError, LabError, PolicyError, Unkno
 from memlab.io.ingest import read_locomo
 from memlab.kernel.policies import Pack
 from memlab.science.cells import read_cells
+from memlab.science.experiments import _experiment as experiments
 
 TALK = memlab.examples.CONVERSATION
 
@@ -487,6 +488,18 @@ def test_what_measure_returns_is_checked(build: Any, value: str, message: str) -
     assert experiment.missing == 12
 
 
+def return_nothing(pack: Pack, data: Any, seed: int) -> pl.DataFrame:
+    """Return a frame without rows."""
+    return pl.DataFrame(schema={"gain": pl.Float64})
+
+
+def test_a_frame_without_rows_is_no_result(build: Any) -> None:
+    experiment = build(measure=return_nothing, metrics="gain")
+    with pytest.raises(InputError, match="no rows"):
+        experiment.run()
+    assert experiment.missing == 12
+
+
 def test_objects_that_have_no_stable_content_are_no_data(build: Any) -> None:
     with pytest.raises(InputError, match="a path, a lab, a log"):
         build(data={"object": object()}).run()
@@ -507,6 +520,99 @@ def test_objects_that_have_no_stable_content_are_no_data(build: Any) -> None:
         experiment.run()
         assert build(data={"value": value}, measure=draw_seed, metrics="gain").missing == 0
         shutil.rmtree(experiment.folder)
+
+
+def scale_seed(factor: Any) -> Any:
+    """Return a measure that depends on a variable of this function."""
+
+    def measure(pack: Pack, data: Any, seed: int) -> dict[str, float]:
+        """Return the seed, scaled."""
+        return {"gain": seed * float(factor)}
+
+    return measure
+
+
+def add_constant(pack: Pack, data: Any, seed: int, constant: Any = 1) -> dict[str, float]:
+    """Return the seed and a constant."""
+    return {"gain": seed + float(constant)}
+
+
+class Offset:
+    """An object whose method measures."""
+
+    def measure(self, pack: Pack, data: Any, seed: int) -> dict[str, float]:
+        """Return the seed."""
+        return {"gain": float(seed)}
+
+
+def test_variables_and_defaults_of_a_measure_are_part_of_the_hash(
+    build: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(measure=scale_seed(2), metrics="gain").run()
+    assert build(measure=scale_seed(2), metrics="gain").missing == 0
+    assert build(measure=scale_seed(3), metrics="gain").missing == 12
+    build(measure=add_constant, metrics="gain").run()
+    monkeypatch.setattr(add_constant, "__defaults__", (2,))
+    assert build(measure=add_constant, metrics="gain").missing == 12
+    for measure in (scale_seed({1}), Offset().measure):
+        with pytest.raises(InputError, match="an enclosing function are JSON values"):
+            build(measure=measure, metrics="gain")
+
+
+def test_data_without_a_result_may_change(tmp_path: Path) -> None:
+    with memlab.open() as lab:
+        lab.remember(["The spare key hangs in the boiler room.", "Rent is due on the third."])
+        experiment = Experiment("own", "bm25", {"lab": lab}, folder=tmp_path / "runs")
+        with pytest.raises(DatasetError, match="has no questions"):
+            experiment.run()
+        lab.questions.add("Where is the key?", [1])
+        assert experiment.run().missing == 0
+
+
+def test_results_are_of_the_data_that_were_passed(build: Any, tmp_path: Path) -> None:
+    build().run()
+    assert build(data={"easy": {"noise": 5}, "hard": {"noise": 2}}).missing == 6
+    copy = Path(shutil.copy(TALK, tmp_path / "talk.json"))
+    Experiment("words", "bm25", copy, folder=tmp_path / "runs").run()
+    copy.write_text(copy.read_text() + "\n")
+    assert Experiment("words", "bm25", copy, folder=tmp_path / "runs").missing == 1
+    copy.unlink()
+    assert Experiment("words", "bm25", copy, folder=tmp_path / "runs").missing == 0
+
+
+def test_two_runs_keep_the_digests_of_each_other(
+    build: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = build(data={"other": {"noise": 4}})
+    digest = experiments.digest_data
+
+    def run_between(value: Any, embedder: Any = None) -> str:
+        """Run another experiment while the first one reads its data."""
+        monkeypatch.setattr(experiments, "digest_data", digest)
+        other.run()
+        return digest(value, embedder)
+
+    monkeypatch.setattr(experiments, "digest_data", run_between)
+    experiment = build().run()
+    recorded = json.loads((experiment.folder / "experiment.json").read_text())["data"]
+    assert sorted(recorded) == ["easy", "hard", "other"]
+
+
+def test_names_with_dollar_signs_are_no_formulas(build: Any, tmp_path: Path) -> None:
+    experiment = build(policies={"a$b^_$": "bm25"}, metrics="gain $_$", measure=price_seed).run()
+    page = experiment.report(tmp_path / "prices.html").read_text()
+    assert "a$b^_$" in page
+
+
+def price_seed(pack: Pack, data: Any, seed: int) -> dict[str, float]:
+    """Return two metrics, one with the name of the other and an ending."""
+    return {"gain $_$": float(seed), "gain $_$/b": 0.0}
+
+
+def test_a_metric_may_have_an_ending(build: Any) -> None:
+    metrics = ["gain $_$", "gain $_$/b"]
+    frame = build(metrics=metrics, measure=price_seed).run().compare("bm25", "dense").frame
+    assert frame["difference"].to_list() == [0.0] * 6
 
 
 def test_missing_cells_are_told(build: Any) -> None:

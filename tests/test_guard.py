@@ -182,6 +182,7 @@ def test_a_guard_needs_consent_and_stands_alone() -> None:
         {"level": 1.0},
         {"tolerance": -1},
         {"wait": -1},
+        {"wait": 0, "missing": "zero"},
         {"missing": "bounds"},
         {"reward_range": (1, 1)},
         {"reward_range": (0, float("inf"))},
@@ -215,6 +216,15 @@ def test_a_plan_begins_nothing_and_needs_more_recalls_for_smaller_losses() -> No
     small = lab.guard(WORSE, share=0.02, plan=True).forecast
     assert (small["judged_95"] > plan.forecast["judged_95"]).all()
     assert lab.guard(SAME, plan=True).forecast["judged"].to_list() == [None] * 4
+
+
+def test_a_challenge_states_the_share_of_its_guarded_pack() -> None:
+    lab = make_lab()
+    guard = lab.guard("companion", share=0.3)
+    assert "guarded in 30%" in repr(lab.policies.challenges[0])
+    lab.feedback(lab.recall("boat")[0], "success")
+    assert "No judged recall counts yet." in guard.title
+    assert "No judged recall counts yet." in lab.guard().title
 
 
 def test_missing_feedback_counts_as_zero_on_request() -> None:

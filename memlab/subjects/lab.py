@@ -1503,7 +1503,7 @@ class Lab(Displayed):
             lowest reward.
         wait
             The number of later recalls, 0 to 1000, after which the feedback of a recall is complete.
-            With "censor", only later recalls with feedback count.
+            With "censor", only later recalls with feedback count. With "zero", at least 1.
         reward_range
             The lower and upper bound of rewards. Rewards beyond them are clipped.
         plan

@@ -716,6 +716,7 @@ NOT_READ = {
             "io.backup",
             "io.check",
             "challenge",
+            "guard",
         ),
     ),
     "reads nothing that turns does not": ("graph.link_waiting", "io.snapshot", "close"),

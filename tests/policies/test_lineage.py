@@ -91,6 +91,7 @@ def test_a_challenge_keeps_the_lineage(tmp_path: Path) -> None:
         (("a",), b"mutate"),
         (("a",), "x" * 101),
         ((), "", None),
+        ((), "\ud800"),
     ],
 )
 def test_lineages_that_are_no_texts_are_refused(fields: tuple[object, ...]) -> None:

@@ -35,7 +35,7 @@ class Lineage(Displayed):
     Raises
     ------
     InputError
-        If a hash or the operator is no text or too long.
+        If a hash or the operator is no text, too long or no valid Unicode.
 
     Examples
     --------
@@ -56,9 +56,14 @@ class Lineage(Displayed):
                 f"The parents of a lineage are a tuple of at most {_PARENTS} hashes, not {parents!r:.80}."
             )
         for text in (*parents, self.operator, self.evidence):
-            if not isinstance(text, str) or len(text) > _CHARACTERS:
+            if (
+                not isinstance(text, str)
+                or len(text) > _CHARACTERS
+                or text.encode("utf-8", "ignore").decode() != text
+            ):
                 raise InputError(
-                    f"A lineage has hashes and a name of at most {_CHARACTERS} characters, not {text!r:.80}."
+                    f"A lineage has hashes and a name of at most {_CHARACTERS} characters of valid Unicode, not "
+                    f"{text!r:.80}."
                 )
         object.__setattr__(self, "parents", tuple(parents))
 

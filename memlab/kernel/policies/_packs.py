@@ -1058,8 +1058,10 @@ class Challenge(Displayed):
             "draft": f"by draft{added and f' and {added}'}",
         }.get(self.design, added or _AUTO)
         why = f": {self.reason}" if self.reason else ""
+        # A guard draws one of two packs, and states how often that is the guarded one.
+        share = self.rate / 2 if self.guard else self.rate
         return printable(
-            f"<Challenge of {self.name} [{self.pack.hash[:12]}], {items} in {self.rate:.0%}{why}>"
+            f"<Challenge of {self.name} [{self.pack.hash[:12]}], {items} in {share:.0%}{why}>"
         )
 
 

@@ -291,8 +291,8 @@ def _check_same(first: Definition, second: Definition | None) -> None:
             pairs = [pair for pair in zip_longest(ours, theirs) if pair[0] != pair[1]]
             ours, theirs = pairs[0]
         raise InputError(
-            f"Sums of different {_WORDS.get(name, name)} cannot be added: {_describe_part(ours)} and {_describe_part(theirs)}. Sum "
-            "all partitions with the same policies, settings, columns and version of memlab."
+            f"Sums of different {_WORDS.get(name, name)} cannot be added: {_describe_part(ours)} and "
+            f"{_describe_part(theirs)}. Sum all partitions with the same policies, settings, columns and version of memlab."
         )
 
 

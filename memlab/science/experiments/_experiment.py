@@ -39,6 +39,7 @@ from memlab.science.cells import (
     hash_inputs,
     lock_folder,
     package_versions,
+    read_cells,
     run_cells,
 )
 from memlab.science.evaluation import BASELINES, Estimate, cluster_interval
@@ -93,6 +94,9 @@ _DIFFERENCES = {
     **dict.fromkeys(("questions", "clusters"), pl.Int64),
 }
 """The columns of a comparison."""
+
+_OTHER = "\n/b"
+"""The ending of the second policy's columns; a metric may have every name of one line."""
 
 Measure = Callable[[Pack, Any, int], "pl.DataFrame | Mapping[str, float]"]
 """A function of a pack, data and a seed; see ``Experiment``."""
@@ -170,8 +174,9 @@ class Experiment(Report):
     measure
         A function of a pack, data and a seed, in a module or a notebook. It returns a frame with a row for each
         unit, or one row as a mapping, with a column for each metric. The columns ``question`` and
-        ``cluster`` are optional; without clusters, seeds are independent. Its source is part of the hash, the
-        functions that it calls are not. A ``functools.partial`` passes options of JSON values.
+        ``cluster`` are optional; without clusters, seeds are independent. Its source, defaults and variables of
+        an enclosing function are part of the hash; global variables and functions that it calls are not. A
+        ``functools.partial`` passes options of JSON values.
     embedder
         The embedder of the labs.
 
@@ -330,8 +335,7 @@ class Experiment(Report):
         >>> experiment.run().results["value"].to_list()                 # doctest: +SKIP
         [0.7638888888888888, 0.6210476837361586]
         """
-        self._digests = self._check_data()
-        self._write_declared()
+        self._declare()
         plans: dict[str, PackTask] = {}
         tasks: list[tuple[Inputs, Any]] = []
         for (policy, data, seed), inputs in self._inputs():
@@ -359,20 +363,6 @@ class Experiment(Report):
             values = {**self._shared, "pack": pack.hash, "data": digest, "seed": seed}
             yield (policy, data, seed), Inputs(values, about)
 
-    def _check_data(self) -> dict[str, str]:
-        """Return the digest of each data set; raise DatasetError if data changed since a run."""
-        recorded = self._read_declared()
-        digests = {}
-        for name, value in self.data.items():
-            digests[name] = digest_data(value, self._embedder)
-            if recorded.get(name, digests[name]) != digests[name]:
-                raise DatasetError(
-                    f'The data "{name}" of the experiment {self.name} changed: their sha256 was '
-                    f"{recorded[name][:12]} and is {digests[name][:12]}. Restore them, or give the new data another "
-                    "name."
-                )
-        return recorded | digests
-
     def _read_declared(self) -> dict[str, str]:
         """Return the digests of the data in earlier runs, by data name."""
         path = self.folder / _DECLARED
@@ -384,28 +374,48 @@ class Experiment(Report):
                 f"{path} was changed after it was written: {error!r:.80}. Delete this file, and run again."
             ) from error
 
-    def _write_declared(self) -> None:
-        """Write the declared experiment, with the digests of all data used until now."""
-        declared = {
-            "name": self.name,
-            "policies": {name: pack.hash for name, pack in self.packs.items()},
-            "data": self._digests,
-            "seeds": list(self.seeds),
-            **self._shared,
-        }
-        text = json.dumps(declared, indent=1, ensure_ascii=False) + "\n"
-        with (
-            writing(f"The experiment {self.folder}"),
-            lock_folder(self.folder),
-            replacing(self.folder / _DECLARED) as file,
-        ):
-            file.write(text.encode())
+    def _declare(self) -> None:
+        """Write the declared experiment, with the digests of all data used until now.
+
+        Raises DatasetError if data changed since a run that stored a result of them.
+        """
+        digests = {name: digest_data(value, self._embedder) for name, value in self.data.items()}
+        # Read and written under one lock: two runs at once would lose each other's digests.
+        with writing(f"The experiment {self.folder}"), lock_folder(self.folder):
+            recorded = self._read_declared()
+            for name, digest in digests.items():
+                before = recorded.get(name, digest)
+                # Data without a result, such as a lab that had no questions, may change.
+                if before != digest and any(
+                    cell.inputs.get("data") == before for cell in read_cells(self.folder)
+                ):
+                    raise DatasetError(
+                        f'The data "{name}" of the experiment {self.name} changed: their sha256 was {before[:12]} and '
+                        f"is {digest[:12]}. Restore them, or give the new data another name."
+                    )
+            self._digests = recorded | digests
+            declared = {
+                "name": self.name,
+                "policies": {name: pack.hash for name, pack in self.packs.items()},
+                "data": self._digests,
+                "seeds": list(self.seeds),
+                **self._shared,
+            }
+            text = json.dumps(declared, indent=1, ensure_ascii=False) + "\n"
+            with replacing(self.folder / _DECLARED) as file:
+                file.write(text.encode())
 
     # -- results ------------------------------------------------------------------------------------------------------
 
     def _cells(self) -> Iterator[tuple[tuple[str, str, int], Cell]]:
         """Yield the cells that have a result."""
-        self._digests = self._digests or self._read_declared()
+        if not self._digests:
+            # Data that were moved away have the digest of their last run.
+            self._digests = self._read_declared() | {
+                name: digest_data(value, self._embedder)
+                for name, value in self.data.items()
+                if not isinstance(value, Path) or value.exists()
+            }
         for key, inputs in self._inputs():
             cell = find_cell(self.folder, hash_inputs(inputs.values))
             if cell is not None:
@@ -521,14 +531,14 @@ class Experiment(Report):
         left, right = (
             side.group_by(keys, maintain_order=True).agg(pl.mean(*self.metrics)) for side in chosen
         )
-        pairs = left.join(right, on=keys, suffix="/b", maintain_order="left")
+        pairs = left.join(right, on=keys, suffix=_OTHER, maintain_order="left")
         table: list[dict[str, Any]] = []
         estimates: list[Estimate | None] = []
         sets = [*self.data, None] if len(self.data) > 1 else [*self.data]
         for metric, data in product(self.metrics, sets):
             group = pairs if data is None else pairs.filter(data=data)
-            paired = group.drop_nulls([metric, f"{metric}/b"])
-            sides = {"a": paired[metric], "b": paired[f"{metric}/b"]}
+            paired = group.drop_nulls([metric, metric + _OTHER])
+            sides = {"a": paired[metric], "b": paired[metric + _OTHER]}
             sides["difference"] = sides["a"] - sides["b"]
             # Clusters of two data sets may have the same name.
             clusters = (paired["data"] + "\n" + paired["cluster"]).to_list()
@@ -594,10 +604,11 @@ class Experiment(Report):
             axes.plot(value, heights, "os^vDPX"[number % 7], color=colour, label=data)
             low, high = rows["low"].fill_null(value), rows["high"].fill_null(value)
             axes.hlines(heights, low, high, color=colour, linewidth=1.4)
-        axes.set_yticks(range(len(names)), names)
+        # Names are of a user, and may have dollar signs that are no formula.
+        axes.set_yticks(range(len(names)), names, parse_math=False)
         axes.set_ylim(-0.6, len(names) - 0.4)
         axes.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)
-        axes.set_xlabel(metric)
+        axes.set_xlabel(metric, parse_math=False)
         if len(self.data) > 1:
             add_legend([axes], alone=alone, ncols=4, fontsize="small")
 
@@ -744,7 +755,14 @@ def _identify(measure: Any) -> dict[str, Any]:
     if isinstance(measure, partial):
         function, options = measure.func, {"args": list(measure.args), "keywords": measure.keywords}
     try:
+        if inspect.ismethod(function):  # The state of its object is not part of the source.
+            raise TypeError
         source = inspect.getsource(function)
+        defaults = dict(enumerate(function.__defaults__ or ())) | (function.__kwdefaults__ or {})
+        variables = defaults | dict(inspect.getclosurevars(function).nonlocals)
+        # Functions that it calls are not part of the hash, wherever they stand.
+        if values := {str(name): value for name, value in variables.items() if not callable(value)}:
+            options = {**options, "values": values}
         return {
             "function": function.__qualname__,
             "source": hashlib.sha256(source.encode()).hexdigest(),
@@ -752,8 +770,8 @@ def _identify(measure: Any) -> dict[str, Any]:
         }
     except (OSError, TypeError, ValueError, AttributeError):
         raise InputError(
-            "measure must be a function of a module or a notebook, or a functools.partial of one with options of JSON "
-            f"values; not {describe_value(measure)}."
+            "measure must be a function of a module or a notebook, or a functools.partial of one, whose options, defaults "
+            f"and variables of an enclosing function are JSON values; not {describe_value(measure)}."
         ) from None
 
 
@@ -776,12 +794,14 @@ def _measure_cell(
             ),
             pl.col(*metrics).cast(pl.Float64).fill_nan(None),
         )
+        if not rows.height:
+            raise ValueError("no rows")
         figures = summarise_rows(rows, metrics)
         json.dumps(figures, allow_nan=False)
     except (pl.exceptions.PolarsError, AttributeError, TypeError, ValueError) as error:
         raise InputError(
-            f"measure returned {describe_value(value)} without finite metrics {', '.join(metrics)}: {error}. Return a "
-            "frame with a row for each unit, or one row as a mapping."
+            f"measure returned {describe_value(value)} without finite metrics {', '.join(metrics)}: "
+            f"{str(error).partition(chr(10))[0]}. Return a frame with a row for each unit, or one row as a mapping."
         ) from error
     step(1)
     return Outcome(figures, rows)

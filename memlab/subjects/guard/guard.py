@@ -127,7 +127,7 @@ class Guard(Report):
             return f"{self.pack} in shadow: {self.state}. Of {active + same:,} recalls, {active:,} have other results."
         title = f"{self.pack} at {self.share:.0%} of recalls: {self.state}."
         if not self.judged:
-            return f"{title} No recall was judged yet."
+            return f"{title} No judged recall counts yet."
         return (
             f"{title} After {self.judged:,} judged recalls, the loss per recall is {self.loss:.3f}, between "
             f"{self.low:.3f} and {self.high:.3f}."
@@ -167,6 +167,11 @@ def guard_pack(
     if not low < high or not math.isfinite(high - low):
         raise InputError(
             f"reward_range must be a lower and a higher number, not {reward_range!r:.60}."
+        )
+    if missing == "zero" and not wait:
+        raise InputError(
+            'With missing="zero" and wait=0, every recall counts with the lowest reward before its feedback comes. Pass '
+            "wait=1 or more."
         )
     if pack is None:
         with core.reading() as state:

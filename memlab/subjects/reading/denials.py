@@ -66,7 +66,7 @@ _PERSONS = frozenset(("user", "team"))
 
 
 # Cached, because each text is compared with many others.
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=32768)
 def _denied_values(text: str) -> tuple[str, ...]:
     """Return the values that a text declares invalid, as in "no longer stable"."""
     text = _RUN.sub(" ", text)
