@@ -14,9 +14,9 @@ def test_a_dot_opens_its_policy(serve, tab, axe, scheme):
     url, view = serve(lambda: FrontView(evolve()))
     page = tab(url, scheme=scheme)
     page.locator(".memlab .dot").first.wait_for()
-    hashes = view.found.front["hash"].to_list()
+    hashes = view.evolved.front["hash"].to_list()
     assert page.locator(".memlab .dot").count() == len(hashes)
-    changed = next(name for name in hashes if view.found.changes.filter(hash=name).height)
+    changed = next(name for name in hashes if view.evolved.changes.filter(hash=name).height)
     dot = page.locator(".memlab .dot").nth(hashes.index(changed))
     if view.selected != changed:
         dot.focus()

@@ -32,20 +32,20 @@ class FrontView(Widget, bundle="front"):
 
     Parameters
     ----------
-    found
+    evolved
         The result of ``memlab.evolve``.
 
     Attributes
     ----------
     selected
         The hash of the selected policy; empty for none. Default: the best policy.
-    found
+    evolved
         The result.
 
     Examples
     --------
     >>> view = memlab.widgets.FrontView(memlab.evolve(lab))                                # doctest: +SKIP
-    >>> view.found.diff(view.selected)                                                     # doctest: +SKIP
+    >>> view.evolved.diff(view.selected)                                                     # doctest: +SKIP
     """
 
     selected = synced("")
@@ -54,13 +54,13 @@ class FrontView(Widget, bundle="front"):
     _points = synced([])
 
     @checked
-    def __init__(self, found: Evolved) -> None:
-        self.found = found
+    def __init__(self, evolved: Evolved) -> None:
+        self.evolved = evolved
         super().__init__(
             None,
-            selected=found.best_hash or "",
-            _about={"sentence": found.sentence, "metric": found.metric, "start": found.start},
-            _points=_describe_points(found),
+            selected=evolved.best_hash or "",
+            _about={"sentence": evolved.sentence, "metric": evolved.metric, "start": evolved.start},
+            _points=_describe_points(evolved),
         )
         self.observe(lambda _: self._check(), names=["selected"])
 
@@ -71,35 +71,35 @@ class FrontView(Widget, bundle="front"):
 
     def page(self) -> str:
         """Return the front as an HTML table."""
-        return self.found._repr_html_()
+        return self.evolved._repr_html_()
 
     def _check(self) -> None:
         """Show a fault if the selected policy is not in the front."""
-        hashes = self.found.front["hash"].to_list()
+        hashes = self.evolved.front["hash"].to_list()
         with self.faults_shown():
             if self.selected not in ("", *hashes):
                 raise UnknownName("policy of the front", self.selected, hashes)
 
 
-def _describe_points(found: Evolved) -> list[dict[str, Any]]:
+def _describe_points(evolved: Evolved) -> list[dict[str, Any]]:
     """Return the rows of the front with their texts, differences and changes."""
-    whole = [parsed(policy) for policy in found.policies]
+    whole = [parsed(policy) for policy in evolved.policies]
     texts = [print_definition(item.form, item.text, width=_WIDTH) for item in whole]
     points = []
-    for row, text in zip(found.front.to_dicts(), texts, strict=True):
-        changes = found.changes.filter(hash=row["hash"]).with_columns(
+    for row, text in zip(evolved.front.to_dicts(), texts, strict=True):
+        changes = evolved.changes.filter(hash=row["hash"]).with_columns(
             pl.col("name").str.head(MOST_TEXT), change=pl.col("after") - pl.col("before")
         )
-        shown = changes.sort("change", descending=True)
-        if shown.height > 2 * _MOST_CHANGES:
-            shown = pl.concat([shown.head(_MOST_CHANGES), shown.tail(_MOST_CHANGES)])
+        rows = changes.sort("change", descending=True)
+        if rows.height > 2 * _MOST_CHANGES:
+            rows = pl.concat([rows.head(_MOST_CHANGES), rows.tail(_MOST_CHANGES)])
         points.append(
             row
             | {
-                "best": row["hash"] == found.best_hash,
+                "best": row["hash"] == evolved.best_hash,
                 "lines": side_by_side(texts[0], text),
-                "differences": [str(change) for change in found.diff(row["hash"]).changes],
-                "changes": shown.to_dicts(),
+                "differences": [str(change) for change in evolved.diff(row["hash"]).changes],
+                "changes": rows.to_dicts(),
             }
         )
     return [plain(point) for point in points]
