@@ -62,7 +62,7 @@ class FrontView(Widget, bundle="front"):
             _about={"sentence": evolved.sentence, "metric": evolved.metric, "start": evolved.start},
             _points=_describe_points(evolved),
         )
-        self.observe(lambda _: self._check(), names=["selected"])
+        self.observe(lambda _: self._check_selected(), names=["selected"])
 
     @property
     def where(self) -> str:
@@ -73,7 +73,7 @@ class FrontView(Widget, bundle="front"):
         """Return the front as an HTML table."""
         return self.evolved._repr_html_()
 
-    def _check(self) -> None:
+    def _check_selected(self) -> None:
         """Show a fault if the selected policy is not in the front."""
         hashes = self.evolved.front["hash"].to_list()
         with self.faults_shown():
