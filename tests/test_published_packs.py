@@ -174,7 +174,7 @@ def test_what_cannot_be_published_is_said_and_nothing_is_written(
 ) -> None:
     target = tmp_path / "mine.mempack"
     store(tmp_path / "runs", memlab.load_pack("actr"), [0.1, 0.2])
-    with pytest.raises(InputError, match="1 cells and none of the pack mine"):
+    with pytest.raises(InputError, match="1 cell and none of the pack mine"):
         memlab.publish_pack(mine, target, evidence=tmp_path / "runs")
     with pytest.raises(InputError, match="0 cells"):
         memlab.publish_pack(mine, target, evidence=tmp_path / "nowhere")

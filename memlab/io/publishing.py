@@ -26,6 +26,7 @@ from memlab.io.formats.lines import decode_json
 from memlab.kernel.base.arguments import AsGiven, checked
 from memlab.kernel.base.disk import open_regular, replacing, writing
 from memlab.kernel.base.display import Report, Table, format_rows
+from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.extension import describe_missing, load_installed
 from memlab.kernel.policies import (
     POLICY_FORMAT,
@@ -344,8 +345,8 @@ def publish_pack(
         }
         if not own:
             raise InputError(
-                f"{folder} has {len(stored):,} cells and none of the pack {loaded.name} [{loaded.hash[:12]}]. Run an "
-                "experiment with this pack into the folder, or name another folder."
+                f"{folder} has {count_of(len(stored), 'cell')} and none of the pack {loaded.name} [{loaded.hash[:12]}]. "
+                "Run an experiment with this pack into the folder, or name another folder."
             )
         cells |= own
     content = {
@@ -494,6 +495,8 @@ def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
             raise ValueError("its inputs have another hash")
         if cell.inputs.get("pack") != pack.hash:
             raise ValueError("it measured another pack")
+        if not record.metrics:
+            raise ValueError("it has no metric")
         computed = summarise_rows(cell.rows, list(record.metrics))["metrics"]
         for metric, stated in results["metrics"].items():
             # Another machine may add the rows in another order.
@@ -528,14 +531,14 @@ def _compare(cell: Cell, again: Cell) -> Iterator[dict[str, Any]]:
         differing = sum(a != b for a, b in zip_longest(*units))
         result = computed.metrics.get(metric)  # None: not a metric of the experiment
         yield {
-            "data": stated.data,
+            "data": printable(stated.data),
             "seed": before["seed"],
-            "metric": metric,
+            "metric": printable(metric),
             "stated": figure.value,
             "computed": result and result.value,
             "equal": figure == result and not differing,
             "differing": differing,
-            "inputs": "; ".join(other),
+            "inputs": printable("; ".join(other)),
         }
 
 

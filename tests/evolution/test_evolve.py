@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from chat_server import completion, serving
+from click.testing import CliRunner
 from numpy.typing import NDArray
 
 import memlab
@@ -24,7 +26,8 @@ from memlab.science.evaluation import judge, measure
 from memlab.science.evolution import Evolved, ParentEvidence, _evolve
 from memlab.science.evolution._data import Data, read_data
 from memlab.science.evolution._propose import Refusal, call_proposer
-from memlab.science.evolution._search import score_program
+from memlab.science.evolution._search import open_search, score_program
+from memlab.ui.cli import main
 
 Log = tuple[memlab.Slates, pl.DataFrame]
 START = "(fn [a] a)"
@@ -537,3 +540,125 @@ def test_hostile_proposals_end_as_refusals(planted: Log) -> None:
         except Refusal:
             continue  # any other exception fails the test
     assert compiled < len(texts) / 2
+
+
+def test_a_proposer_that_exits_is_refused_at_once(planted: Log) -> None:
+    def leave(parent: Policy, evidence: ParentEvidence) -> str:
+        raise SystemExit(3)
+
+    found = search(planted, budget=5, propose=leave)
+    assert found.refusals == ("The proposer raised SystemExit: 3",)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"anchors": 17},
+        {"anchors": "17"},
+        {"anchors": [[1]]},
+        {"labels": "wanted.csv"},
+        {"budget": "9" * 400 + " s"},
+        {"budget": "9" * 5000},
+    ],
+)
+def test_arguments_of_a_wrong_type_are_refused(planted: Log, options: dict[str, Any]) -> None:
+    settings = {"labels": planted[1], "metric": "recall@3", "budget": 5, **options}
+    with pytest.raises(InputError):
+        memlab.evolve(planted[0], START, **settings)
+
+
+def test_a_folder_belongs_to_its_anchors_labels_and_features(planted: Log, tmp_path: Path) -> None:
+    log, labels = planted
+    search(planted, budget=20, anchors=[1], folder=tmp_path)
+    search(planted, budget=20, anchors=[1], folder=tmp_path)
+    tables = ("decisions", "candidates", "exposures")
+    decisions, candidates, exposures = (getattr(log, name).collect() for name in tables)
+    # The start ranks by `a`, so other values of `b` leave its figures equal.
+    changed = memlab.Slates.from_frames(
+        decisions, candidates.with_columns(b=1 - pl.col("b")), exposures, empty="keep"
+    )
+    # A memory that the start does not show is wanted in place of another one that it does not show.
+    key = ["decision", "memory_id"]
+    order = pl.col("a").rank("ordinal", descending=True).over("decision")
+    hidden = candidates.filter(order > 5).select(key)
+    missed = labels.join(hidden, on=key, how="semi").row(0, named=True)
+    others = hidden.join(labels, on=key, how="anti").filter(decision=missed["decision"])
+    moved = labels.with_columns(
+        memory_id=pl.when(
+            pl.col("decision").eq(missed["decision"]) & pl.col("memory_id").eq(missed["memory_id"])
+        )
+        .then(others["memory_id"][0])
+        .otherwise("memory_id")
+    )
+    # The recalls 1 and 61 have the same cluster, so the parts are equal.
+    for data, anchor in (((changed, labels), 1), ((log, moved), 1), (planted, 61)):
+        with pytest.raises(InputError, match="another folder"):
+            search(data, budget=20, anchors=[anchor], folder=tmp_path)
+
+
+@pytest.mark.parametrize("lost", ["programs", "niches", "lineage", "rounds", "policy"])
+def test_a_damaged_state_of_a_search_is_refused(lost: str, planted: Log, tmp_path: Path) -> None:
+    search(planted, budget=20, folder=tmp_path)
+    path = tmp_path / "search.json"
+    body = json.loads(path.read_text())
+    if lost == "policy":
+        body["programs"] = {"x": ["(bad", [], {}, [], "x"]}
+    else:
+        del body[lost]
+    path.write_text(json.dumps(body))
+    with pytest.raises(InputError, match="is not the state of a search"):
+        search(planted, budget=20, folder=tmp_path)
+
+
+def test_evidence_that_is_read_late_leaves_the_cache_of_the_search(planted: Log) -> None:
+    # The proposer's thread goes on after its time limit, while the search reads and drops cached scores.
+    data = read_data(planted[0], START, planted[1], "recall@3", [], 0, **SETTINGS)
+    opened, _ = open_search(data, 0, 50)
+    matrix = opened.part.matrix
+    parent = score_program(opened.part, data.compile("(fn [a b] (* a b))"), (), "x")
+    matrix._cache.clear()
+    assert _evolve._describe(data, opened, parent)[0]
+    assert not matrix._cache
+
+
+def test_decisions_that_are_clusters_of_their_own_are_named_in_a_note() -> None:
+    # A conversation that was remembered without a project has no cluster that its questions share.
+    conversations = read_locomo(memlab.examples.CONVERSATION)
+    with memlab.open() as lab:
+        for item in conversations:
+            lab.remember(item.conversation.rows(), chain=True)
+        lab.questions.add(conversations)
+        found = memlab.evolve(lab, "similarity", budget=1)
+    assert any("not for other conversations" in note for note in found.notes)
+    assert "1 program was tried" in found.sentence
+    split = memlab.evolve(conversations, "similarity", budget=1)
+    assert any(note.startswith("The data have 1 day") for note in split.notes)
+
+
+@pytest.mark.parametrize("start", ["(fn [similarity] 1)", "inheriting"])
+def test_the_command_writes_a_winner_that_can_be_challenged(start: str, tmp_path: Path) -> None:
+    conversations = read_locomo(memlab.examples.CONVERSATION)
+    path = str(tmp_path / "a.memlab")
+    mine = tmp_path / "mine.hy"
+    mine.write_text(
+        '(pack mine "Mine.")\n(defpolicy cut [seed received] (+ seed (* 2 received)))\n'
+        "(defpolicy recall-score [similarity] 1)"
+    )
+    with memlab.open(path) as lab:
+        for item in conversations:
+            lab.remember(item.conversation.rows(), chain=True)
+        lab.questions.add(conversations)
+    arguments = ["evolve", path, "--budget", "60", "--json", "--start"]
+    arguments += [str(mine) if start == "inheriting" else start]
+    runner = CliRunner()
+    lost = runner.invoke(main, [*arguments, "--out", str(tmp_path / "no/better.hy")])
+    assert lost.exit_code == 1
+    assert "There is no folder" in lost.output
+    done = runner.invoke(main, [*arguments, "--out", str(tmp_path / "better.hy")])
+    result = json.loads(done.output)
+    read = (
+        memlab.pull_pack(result["out"]).pack
+        if start == "inheriting"
+        else memlab.load_pack(result["out"])
+    )
+    assert read.hash == result["best"]

@@ -23,7 +23,13 @@ from memlab.science.evaluation._intervals import (
     degrees_of_freedom,
     mean,
 )
-from memlab.science.evaluation._labels import Gold, frame_of_labels, read_gold, split_metric
+from memlab.science.evaluation._labels import (
+    Gold,
+    LabelsRecalls,
+    frame_of_labels,
+    read_gold,
+    split_metric,
+)
 from memlab.science.evaluation._log import (
     RESERVED,
     Horizon,
@@ -121,6 +127,7 @@ __all__ = [
     "Gold",
     "Horizon",
     "Ints",
+    "LabelsRecalls",
     "Log",
     "Missing",
     "Prepared",

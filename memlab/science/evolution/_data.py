@@ -40,6 +40,8 @@ _PARTS = ("search", "report", "search", "selection")
 """The part that each cluster in turn goes to, largest cluster first."""
 _MIN_CLUSTERS = 6
 """The number of clusters with which the report part has the two that an interval needs."""
+_SAME_KIND = ", so intervals hold for other queries of the same kind, not for other conversations."
+"""The end of notes about decisions that are split one by one."""
 _METRIC = "ndcg@10"
 """The default metric of labels, as that of ``lab.score``."""
 _TYPES: dict[Any, Any] = {pl.Boolean: "bool", pl.String: "str", pl.List(pl.String): "set"}
@@ -76,7 +78,7 @@ class Data:
             text, self.signature, name=SLOT, helpers=tuple(helpers), params=params or None
         )
 
-    def pack(self, policy: Policy) -> Pack | Policy:
+    def build_pack(self, policy: Policy) -> Pack | Policy:
         """Replace the policy in the start's pack; return the policy itself if there is no pack."""
         if self.base is None:
             return policy
@@ -127,10 +129,12 @@ def read_data(
     prepared = read(options["cluster"])
     if prepared.log.clusters < _MIN_CLUSTERS and options["cluster"] is None:
         notes.append(
-            f"There are {count_of(prepared.log.clusters, prepared.log.clustered)}, too few for three parts. Decisions are "
-            "split instead, so intervals hold for other queries of the same kind, not for other conversations."
+            f"The data have {count_of(prepared.log.clusters, prepared.log.clustered)}, too few for three parts. Decisions "
+            f"are split instead{_SAME_KIND}"
         )
         prepared = read("decision")
+    elif options["cluster"] is None and prepared.log.clusters == len(prepared.log):
+        notes.append(f"Each decision is a cluster of its own{_SAME_KIND}")
     if prepared.log.clusters < _MIN_CLUSTERS:
         raise InputError(
             f"The data have {count_of(prepared.log.clusters, 'cluster')} ({prepared.log.clustered}), and three parts need "
@@ -291,13 +295,13 @@ def _split(log: Log, seed: int, anchors: Sequence[Any]) -> tuple[Ints, Ints]:
 
     Clusters of anchors belong to the search part, because anchors steer the search.
     """
-    names = log.decisions["decision"].to_list()
-    unknown = [name for name in anchors if name not in set(names)]
+    rows = {name: row for row, name in enumerate(log.decisions["decision"].to_list())}
+    unknown = [name for name in anchors if name not in rows]
     if unknown:
         raise InputError(
             f"The anchor {unknown[0]!r} is not a decision of the data. Pass ids of decisions."
         )
-    anchored = np.isin(np.arange(len(log)), [names.index(name) for name in anchors])
+    anchored = np.isin(np.arange(len(log)), [rows[name] for name in anchors])
     fixed = np.unique(log.cluster[anchored])
     rng = np.random.default_rng((seed, log.clusters))
     size = np.bincount(log.cluster, minlength=log.clusters)

@@ -23,6 +23,7 @@ from memlab.science.batch import Workers
 from memlab.science.evaluation import Estimate, Gate
 from memlab.science.evaluation.parts import (
     Horizon,
+    LabelsRecalls,
     Log,
     Missing,
     Sample,
@@ -33,7 +34,7 @@ from memlab.science.evaluation.parts import (
 )
 from memlab.science.evolution._archive import Program
 from memlab.science.evolution._data import SLOT, Data, read_data
-from memlab.science.evolution._matrix import FeedbackGoal, LabelGoal, sum_by_cluster
+from memlab.science.evolution._matrix import FeedbackGoal, LabelGoal, Matrix, sum_by_cluster
 from memlab.science.evolution._propose import (
     ParentEvidence,
     Proposer,
@@ -78,11 +79,11 @@ def evolve(
     data: Annotated[Any, AsGiven],
     start: PolicyLike | None = None,
     *,
-    labels: Annotated[Any, AsGiven] = None,
+    labels: pl.DataFrame | LabelsRecalls | None = None,
     slots: Sequence[str] = (SLOT,),
     propose: Annotated[Any, AsGiven] = None,
     metric: str | None = None,
-    anchors: Annotated[Any, AsGiven] = None,
+    anchors: Sequence[int | str] | None = None,
     budget: int | str = "10 min",
     seed: Seed = 0,
     horizon: Horizon = None,
@@ -204,7 +205,7 @@ def evolve(
         start,
         labels,
         metric,
-        [] if anchors is None else list(anchors),
+        anchors or (),
         seed,
         horizon=horizon,
         missing=missing,
@@ -252,8 +253,8 @@ def _read_budget(budget: int | str) -> tuple[int, float]:
     """Return a budget as a number of programs (0 if none) and a number of seconds."""
     if isinstance(budget, str):
         match = _DURATION.match(budget)
-        if match and float(match[1]) > 0:
-            return 0, float(match[1]) * _UNITS[match[2]]
+        if match and 0 < (seconds := float(match[1]) * _UNITS[match[2]]) < math.inf:
+            return 0, seconds
     elif budget > 0:
         return budget, 0.0
     raise InputError(
@@ -295,7 +296,10 @@ def _describe(
     data: Data, search: Search, parent: Program
 ) -> tuple[dict[str, int], tuple[str, ...], tuple[str, ...]]:
     """Describe a parent: its failures by stage, its worst decisions and its closed gates."""
-    part, policy = search.part, parent.policy
+    # A proposer reads this in its own thread, perhaps after its time limit, while the search uses the cached scores.
+    shared, policy = search.part, parent.policy
+    part = shared._replace(matrix=Matrix(shared.matrix.columns, shared.log.recall))
+    data = replace(data, parts={**data.parts, "search": part})
     log, goal, scores = part.log, part.goal, part.matrix.scores(policy)
     if isinstance(goal, LabelGoal):
         rank, rows = goal.ranks(scores), goal.rows
@@ -486,7 +490,7 @@ def _judge(
             winner = program, gain, tuple(untested)
     best: Pack | Policy | None = None
     if winner is not None:
-        best = data.pack(winner[0].policy)
+        best = data.build_pack(winner[0].policy)
         if isinstance(best, Pack) and data.base is not None:
             lineage = Lineage((data.base.hash,), "evolve", search.part.log.digest())
             best = replace(best, lineage=lineage)

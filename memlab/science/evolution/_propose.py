@@ -131,7 +131,7 @@ def call_proposer(
         """Put the answer or the exception of the proposer into the queue."""
         try:
             answers.put(propose(parent, evidence))
-        except Exception as error:  # noqa: BLE001 - the exception becomes the reason of a refusal
+        except BaseException as error:  # noqa: BLE001 - also exit(): it becomes the reason of a refusal
             answers.put(error)
 
     Thread(target=run, daemon=True).start()
@@ -139,7 +139,7 @@ def call_proposer(
         answer = answers.get(timeout=seconds)
     except Empty:
         raise Refusal(f"The proposer did not answer within {seconds:g} s.") from None
-    if isinstance(answer, Exception):
+    if isinstance(answer, BaseException):
         raise Refusal(
             f"The proposer raised {type(answer).__name__}: {str(answer)[:500]}"
         ) from answer

@@ -71,8 +71,8 @@ class Evolved(Report):
     front
         A row for the start and for each policy that the selection part chose. ``size`` is the number
         of operations. ``value``, ``low`` and ``high`` are the metric on the report part. ``gain``,
-        ``gain_low`` and ``gain_high`` are the difference from the start. Intervals of all rows hold
-        together. ``gained`` and ``lost`` are the numbers of questions of the report part that do
+        ``gain_low`` and ``gain_high`` are the difference from the start. Intervals of the gain hold together
+        for all rows. ``gained`` and ``lost`` are the numbers of questions of the report part that do
         better or worse, or of clusters with feedback. ``closed`` are the closed gates.
     frame
         A row for each program of the archive, with its value on the search part.
@@ -144,7 +144,7 @@ class Evolved(Report):
     @property
     def sentence(self) -> str:
         """The finding in one or two sentences."""
-        tried = f"{self.tried:,} programs were tried"
+        tried = f"{count_of(self.tried, 'program')} {'was' if self.tried == 1 else 'were'} tried"
         if self.gain is None:
             return f"Nothing better was found: {tried}, and none ranks otherwise and does better."
         gain = self.gain
@@ -178,8 +178,8 @@ class Evolved(Report):
         parts = ", ".join(f"{name} {count}" for name, count in self.clusters.items())
         lines = [
             self.sentence,
-            f"{self.metric}, {self.tried:,} programs, seed {self.seed}; parts by {self.clustered}: {parts}. "
-            f"Intervals hold together for {count_of(self.reported, 'policy')} at {self.level:.0%}.",
+            f"{self.metric}, {count_of(self.tried, 'program')}, seed {self.seed}; parts by {self.clustered}: {parts}. "
+            f"Intervals of the gain hold together for {count_of(self.reported, 'policy')} at {self.level:.0%}.",
             *(["The search was interrupted."] if self.ended == "interrupt" else []),
             *(
                 [f"{count_of(self.proposals, 'proposal')}, {len(self.refusals)} refused."]

@@ -27,7 +27,7 @@ from memlab.science.breeding import crossover, mutate
 from memlab.science.evaluation.parts import Floats, Ints, search_point
 from memlab.science.evolution._archive import Archive, Program
 from memlab.science.evolution._data import Data, Part
-from memlab.science.evolution._matrix import sum_by_cluster
+from memlab.science.evolution._matrix import LabelGoal, sum_by_cluster
 from memlab.subjects.lens import literals
 from memlab.subjects.lens.edit import edited
 
@@ -229,9 +229,11 @@ def digest_inputs(data: Data, **inputs: Any) -> str:
         data.start.hash,
         data.metric,
         repr(sorted(data.signature.inputs)),
+        repr(data.anchors.tolist()),
     ]
     for part in data.parts.values():
         texts.append(part.log.digest())
+        texts += [_digest_part(part)]
         texts += [
             repr(
                 np.asarray(
@@ -242,6 +244,19 @@ def digest_inputs(data: Data, **inputs: Any) -> str:
     return hashlib.sha256(
         json.dumps([texts, inputs], sort_keys=True, default=str).encode()
     ).hexdigest()
+
+
+def _digest_part(part: Part) -> str:
+    """Return a hash of the features and the wanted memories of a part, which its log's digest does not cover."""
+    digest = hashlib.sha256()
+    for name, (values, _) in sorted(part.matrix.columns.items()):
+        digest.update(name.encode())
+        digest.update(
+            repr(values.tolist()).encode() if values.dtype == object else values.tobytes()
+        )
+    if isinstance(part.goal, LabelGoal):
+        digest.update(part.goal.rows.tobytes() + part.goal.count.tobytes())
+    return digest.hexdigest()
 
 
 def save_state(folder: Path, inputs: str, state: State) -> None:
@@ -278,13 +293,20 @@ def load_state(folder: Path, inputs: str, data: Data, state: State) -> bool:
     try:
         body: Mapping[str, Any] = json.loads(path.read_bytes())
         stored = body["inputs"]
-    except (ValueError, KeyError, TypeError):
+        if stored == inputs:
+            _restore(body, data, state)
+    except (OSError, ValueError, LookupError, TypeError, PolicyError):
         raise InputError(f"{path} is not the state of a search. Name another folder.") from None
     if stored != inputs:
         raise InputError(
             f"{folder} has a search with other data, start, seed, metric or budget. Its report part has been or will be "
             "read for that search, so it cannot be continued with others. Name another folder."
         )
+    return True
+
+
+def _restore(body: Mapping[str, Any], data: Data, state: State) -> None:
+    """Set a state to the one that a file has."""
     programs = {}
     for key, (text, helpers, params, parents, operator) in body["programs"].items():
         policy = data.compile(text, helpers, params)
@@ -298,4 +320,3 @@ def load_state(folder: Path, inputs: str, data: Data, state: State) -> bool:
     for name in ("rounds", "tried", "seconds", "tuned", "proposals", "refusals"):
         setattr(state, name, body[name])
     state.lineage = {key: (tuple(row[0]), row[1], row[2]) for key, row in body["lineage"].items()}
-    return True

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import memlab
-from memlab.kernel.base.disk import replacing
+from memlab.errors import InputError
+from memlab.kernel.base.disk import replacing, writing
 from memlab.kernel.base.display import render_text
 from memlab.ui.cli._base import (
     MODEL_KEY,
@@ -326,22 +327,39 @@ def evolve(
     """Search for a better policy on the questions of LAB, or on its log if it has no questions.
 
     Nothing is installed. A winner is better on clusters that the search never read. --out writes it
-    to a file, and memlab policy challenge compares it with the active pack.
+    to a file, and memlab policy challenge compares it with the active pack. A winner that inherits
+    from another pack than memlab is written as FILE.mempack, for memlab pack pull --lab.
 
     Example: memlab evolve my.memlab --budget "10 min" --out better.hy
     """
     if slots:
         options["slots"] = slots
+    for path in (out, report):
+        if path is not None and not path.parent.is_dir():
+            # Found before the search, whose result would be lost.
+            raise InputError(f"There is no folder {path.parent} for {path.name}. Create it first.")
     result = memlab.evolve(
         lab,
-        budget=int(budget) if budget.isdecimal() else budget,
+        budget=int(budget) if budget.isdecimal() and len(budget) < 19 else budget,
         progress=not as_json and sys.stderr.isatty(),
         **options,
     )
+    text, written = result.text(terminal_width()), None
     if out is not None and isinstance(result.best, memlab.Pack):
-        with replacing(out) as file:
-            file.write("\n\n".join(result.best.sources).encode())
-    return _add_page(result, report, result.text(terminal_width()))
+        written = _write_winner(result.best, out)
+        text += f"\n\n{written} is written"
+    value, text = _add_page(result, report, text)
+    return value | {"out": written and str(written)}, text
+
+
+def _write_winner(pack: memlab.Pack, path: Path) -> Path:
+    """Write a pack as a text, or as a published pack if it needs texts of other packs."""
+    text = pack.sources[0]
+    if path.suffix == ".mempack" or memlab.load_pack(text).hash != pack.hash:
+        return memlab.publish_pack(pack, path.with_suffix(".mempack"))
+    with writing(f"The pack {path}"), replacing(path) as file:
+        file.write(text.encode())
+    return path
 
 
 # -- labelled questions ---------------------------------------------------------------------------------------------
@@ -399,7 +417,7 @@ def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]
     embedder = click.option(
         "--embedder",
         callback=_import_embedder,
-        help="Embedder of the labs: minilm, a folder of model2vec, or MODULE:NAME of a function or object.",
+        help="Embedder of the measured labs: minilm, a folder of model2vec, or MODULE:NAME of a function or object.",
     )
     return _PACKS(limit(workers(store(embedder(_add_budget_options(function))))))
 

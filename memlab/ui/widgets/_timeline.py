@@ -86,7 +86,8 @@ class VersionTimeline(ShowsQuality, bundle="timeline"):
         )
         if len(queries) > _MOST_QUESTIONS:
             raise InputError(
-                f"VersionTimeline shows at most {_MOST_QUESTIONS} queries, not {len(queries)}."
+                f"VersionTimeline ranks at most {_MOST_QUESTIONS} queries under two versions of a policy, "
+                f"not {len(queries)}. Pass fewer in questions=."
             )
         self._ranks, self._frame = (
             Ranks(lab, labelled=self._judge.labelled),
