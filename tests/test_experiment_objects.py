@@ -622,6 +622,22 @@ def test_policies_without_a_common_question_are_not_compared(build: Any) -> None
         experiment.compare("bm25", "dense", level=1)
 
 
+def test_frames_differ_by_numbers_that_json_does_not_have() -> None:
+    digests = [
+        experiments.digest_data(pl.DataFrame({"a": [value]}, schema={"a": dtype}))
+        for value, dtype in (
+            *(
+                (value, pl.Float64)
+                for value in (None, np.nan, np.inf, -np.inf, 0.1, np.nextafter(0.1, 1))
+            ),
+            *((value, pl.Binary) for value in (None, b"a", b"\xff")),
+        )
+    ]
+    assert len(set(digests)) == len(digests)
+    with pytest.raises(InputError, match="a frame"):
+        experiments.digest_data(pl.DataFrame({"a": pl.Series([object()], dtype=pl.Object)}))
+
+
 def test_no_data_is_said_as_passed(build: Any) -> None:
     with pytest.raises(InputError, match=r"not \[\]"):
         build(data=[])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from polars import selectors
 
 from memlab.errors import DatasetError, InputError
 from memlab.io.ingest import (
@@ -88,13 +89,17 @@ def digest_data(value: Any, embedder: EmbedderSpec = None) -> str:
     if isinstance(value, pl.DataFrame):
         value = [value]
     listed = value if isinstance(value, list | tuple) else ()
-    if listed and all(isinstance(item, pl.DataFrame) for item in listed):
-        return hash_inputs([[str(item.schema), item.write_ndjson()] for item in listed])
     if listed and all(isinstance(item, LabelledConversation) for item in listed):
         return hash_inputs([asdict(item) for item in listed])
     try:
+        if listed and all(isinstance(item, pl.DataFrame) for item in listed):
+            # JSON has no bytes, and writes NaN and infinity as null.
+            texts = selectors.float().cast(pl.String), selectors.binary().bin.encode("hex")
+            return hash_inputs(
+                [[str(item.schema), item.with_columns(*texts).write_ndjson()] for item in listed]
+            )
         return hash_inputs(json.loads(json.dumps(value, allow_nan=False)))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
         raise InputError(
             "The data of an experiment are a path, a lab, a log, a frame, labelled conversations or JSON values; not "
             f"{describe_value(value)}."

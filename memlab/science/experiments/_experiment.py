@@ -602,8 +602,9 @@ class Experiment(Report):
     def _draw(self, metric: str, axes: Axes, *, alone: bool = False) -> None:
         """Draw dots with intervals: a line for each policy."""
         names = list(self.packs)[::-1]
+        results = self._overall().filter(metric=metric)  # reads all cells
         for number, data in enumerate(self.data):
-            rows = self._overall().filter(data=data, metric=metric)
+            rows = results.filter(data=data)
             # Data sets of one policy lie above each other, within half of a line.
             shift = 0.5 * ((len(self.data) - 1) / 2 - number) / len(self.data)
             heights = [names.index(name) + shift for name in rows["policy"]]

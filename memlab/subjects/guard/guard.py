@@ -125,7 +125,8 @@ class Guard(Report):
         """The state of the guard in one or two sentences."""
         if self._record.shadow:
             active, _, same = self.served
-            return f"{self.pack} in shadow: {self.state}. Of {active + same:,} recalls, {active:,} have other results."
+            recalls = count_of(active + same, "recall")
+            return f"{self.pack} in shadow: {self.state}. Other results in {active:,} of {recalls}."
         title = f"{self.pack} at {self.share:.0%} of recalls: {self.state}."
         if not self.judged:
             return f"{title} No judged recall counts yet."
