@@ -360,7 +360,11 @@ def test_a_log_of_feedback_is_searched_with_its_gates() -> None:
     assert found.front.height >= 2
     assert "Wanted memories:" in texts[0]
     # With feedback, the clusters have the names of their unit.
-    assert found.changes.height == found.front["gained"].sum() + found.front["lost"].sum() > 0
+    assert (
+        found.changes.height
+        == found.front.select(pl.col("gained", "lost").sum()).sum_horizontal()[0]
+    )
+    assert found.changes.height > 0
 
 
 def test_a_winner_on_a_lab_becomes_a_challenger_with_its_lineage(tmp_path: Path) -> None:

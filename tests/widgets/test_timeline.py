@@ -181,3 +181,14 @@ def test_versions_carry_their_lineage(timeline, lived):
     assert rows["operator"].to_list() == [None, None, "crossover"]
     assert rows["parents"].to_list()[-1] == ["a" * 64]
     assert rows["evidence"].to_list()[-1] == "c" * 64
+
+
+def test_a_parent_is_the_pack_of_an_earlier_event(timeline, lived):
+    parent = lived.policies.pack
+    lived.policies.use(
+        replace(memlab.load_pack("companion"), lineage=memlab.Lineage((parent.hash,), "evolve"))
+    )
+    timeline.refresh()
+    rows = frame(timeline._events).filter(pl.col("slot") == "recall-score").sort("event")
+    assert parent.hash in rows["pack_hash"].to_list()[:-1]
+    assert rows["pack_hash"][-1] == lived.policies.pack.hash

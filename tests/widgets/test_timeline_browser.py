@@ -1,5 +1,7 @@
 """The version timeline in a browser: in JupyterLab, and as a page over a websocket."""
 
+from dataclasses import replace
+
 import pytest
 from texts import TEXTS
 from waiting import until
@@ -95,3 +97,16 @@ def test_what_was_said_is_text(page_of):
     assert page.locator(".memlab img, .memlab .reason b").count() == 0
     assert "<b>turned</b>" in page.locator(".memlab .versions").inner_text()
     assert "<img src=x onerror=alert(1)>" in page.locator(".memlab .minis").inner_text()
+
+
+def test_a_version_shows_its_origin(serve, tab):
+    def make():
+        lab = lived()
+        parent = lab.policies.pack.hash
+        lineage = memlab.Lineage((parent,), "<i>evolve</i>", "c" * 64)
+        lab.policies.use(replace(memlab.load_pack("companion"), lineage=lineage))
+        return VersionTimeline(lab, questions=QUESTIONS)
+
+    url, _ = serve(make)
+    line = tab(url).locator(".memlab .versions .lineage")
+    assert line.inner_text() == f"↳ <i>evolve</i> of version 2, evidence {'c' * 12}"

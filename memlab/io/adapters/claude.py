@@ -439,7 +439,9 @@ def _split_path(path: str) -> tuple[str, ...]:
     # normalised and encoded spellings of ".." are refused, too, although no file system sees them
     parts = tuple(part for part in path[len(ROOT) :].split("/") if part)
     if len(parts) > _MAX_DEPTH:
-        raise InputError(f"A path has at most {_MAX_DEPTH} names, not {len(parts)}.")
+        raise InputError(
+            f"Path {path} has {len(parts)} names below {ROOT}; the maximum is {_MAX_DEPTH}."
+        )
     for part in parts:
         if unicodedata.normalize("NFKC", part).strip() in (".", "..") or "%2e" in part.lower():
             raise InputError(f"Path {path} would escape {ROOT} directory")

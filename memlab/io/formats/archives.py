@@ -79,7 +79,8 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: str) 
         raise
     except (NotImplementedError, RuntimeError) as error:
         raise DatasetError(
-            f"{name} cannot be unpacked: {error}. Unpack the archive with another program and load the folder."
+            f"The file {name} in an archive cannot be unpacked: {error}. "
+            "Unpack the archive with another program and load the folder."
         ) from None
     except (
         zipfile.BadZipFile,

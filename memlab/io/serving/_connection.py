@@ -240,7 +240,8 @@ def _parse_client(where: str, name: str, table: Any, *, labs: bool) -> Client:
         raise InputError(f"{where}: the key lab is allowed only with memlab serve --root FOLDER.")
     if labs and _LAB_NAME.fullmatch(lab) is None:
         raise InputError(
-            f"{where}: {describe_value(lab)} is not the name of a lab's folder. Use letters, digits, spaces, dots, hyphens."
+            f"{where}: {describe_value(lab)} is not the name of a lab's folder. "
+            "Use letters, digits, underscores, spaces, dots and hyphens."
         )
     viewer = table.get("viewer", None if labs else f"agent:{name}")
     return Client(table["token"], table["role"], viewer, table.get("project"), lab)

@@ -324,7 +324,7 @@ def _ragged(returned: Any, texts: list[str], dim: int | None, name: str) -> NDAr
             what = "no vector of numbers" if shape is None else f"an array {shape}"
             raise InputError(
                 f"Embedder {name} returned {what} for text {number} ({_quote(texts[number])}); "
-                f"expected {dim or 'as many numbers as for the others'}."
+                f"expected {f'{dim} numbers' if dim else 'as many numbers as for the others'}."
             )
         dim = shape[0]
     raise InputError(f"Embedder {name} returned no array of numbers for {len(texts)} texts.")

@@ -275,7 +275,7 @@ class _Text:
 
     @cached_property
     def values(self) -> list[_Value]:
-        """The first 256 values of the text."""
+        """The first 256 values that the text states, such as numbers and dates."""
         begins = self._table["begins"]
         values: list[_Value] = []
         for position, word in enumerate(self.words):

@@ -517,7 +517,7 @@ def _mask_absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
 
 
 def _filled(what: str, values: NDArray[Any], count: int) -> NDArray[Any]:
-    """Expand an edge attribute to one value per edge; refuse any other number of values."""
+    """Expand an edge attribute to one value per edge. Accept one value, or one per edge."""
     if values.ndim and values.shape != (count,):
         raise InputError(
             f"There are {count} edges, but {values.size} values of {what}. Pass one value, or one per edge."

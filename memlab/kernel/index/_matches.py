@@ -292,7 +292,7 @@ def _sum_by_index(index: Ints, values: Scores, size: int) -> Scores:
 
 
 def _count_terms(term: Ints, size: int) -> Ints:
-    """Return the number of hits of each term."""
+    """Return the number of groups that contain each term."""
     return np.bincount(term, minlength=size)
 
 

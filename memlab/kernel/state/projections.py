@@ -430,7 +430,7 @@ class Entities(Projection):
     # -- Names ------------------------------------------------------------------------------------------------
 
     def find_owner(self, name: str) -> int | None:
-        """Return the number of the entity that has the given name, even if it is merged.
+        """Return the id of the entity with the given name; merged entities are included.
 
         Returns None if no entity has the name.
         """

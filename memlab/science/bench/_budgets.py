@@ -267,7 +267,7 @@ def _measure_conversation(
 def _open_copies(
     lab: str | Path | Lab, packs: PolicyLike | None, embedder: EmbedderSpec, key: KeySource | None
 ) -> Iterator[dict[str, Lab]]:
-    """Yield a user's lab by the name of its pack, or copies of the lab for other packs."""
+    """Yield the user's lab by the name of its pack, or one copy of the lab for each of ``packs``."""
     if isinstance(lab, Lab):
         if packs is not None:
             raise InputError(

@@ -551,7 +551,7 @@ def _sum_half(
 
 
 def _draw_variance(arm: _Arm, draws: Floats) -> Floats:
-    """Return the variance of the weighted sum of an item set of which ``draws`` are shown.
+    """Return the variance of the weighted sum if ``draws`` items of the set are shown.
 
     The result is f64[recalls].
     """

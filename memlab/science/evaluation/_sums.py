@@ -305,7 +305,7 @@ def _describe_part(part: object) -> str:
 
 
 def _check_distinct(recalls: pl.Series, definition: Definition) -> None:
-    """Raise InputError if sorted ids contain duplicates, which means that sums overlap."""
+    """Raise InputError if sorted ids contain duplicates: a recall was summed twice."""
     repeated = recalls.filter(recalls == recalls.shift(1)).unique()
     if not len(repeated):
         return

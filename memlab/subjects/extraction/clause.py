@@ -199,7 +199,7 @@ class ClauseWords:
         return stop
 
     def index_after(self, index: int, stop: int) -> int:
-        """Return the index of the first later word that begins at or after the character ``stop``.
+        """Return the index of the next word that begins at the character ``stop`` or later.
 
         The result is a word index; ``stop`` is a character position in the message.
         """

@@ -217,7 +217,7 @@ def _rate_state(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_food(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a food; food that is eaten once, such as a "candy bar", is doubtful."""
+    """Rate whether the words name a habitual food; "candy bar", eaten once, is doubtful."""
     rating = _rate_taste(subject, value, words)
     return "doubtful" if rating == "fine" and words[0] in ("a", "an", "my", "their") else rating
 

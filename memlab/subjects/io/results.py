@@ -193,7 +193,7 @@ class Loaded(_Incoming, Report):
         return f"{len(names):,}: {_join_first(names, _MAX_SPEAKERS)}" if names else ""
 
     def _describe_sessions(self) -> str:
-        """Return the number of sessions, and the session's name if there is only one."""
+        """Describe the sessions: their number, and the name of a single session."""
         names = self.rows["session"].drop_nulls().unique()
         return (
             f"{len(names):,}" + (f": {clip(names[0])}" if len(names) == 1 else "")

@@ -95,7 +95,7 @@ class Comparing:
         return self._decide(joint, joint.size + np.flatnonzero(compared), corrections=corrections)
 
     def after(self, ids: range) -> Linked:
-        """Decide the links of stored memories, in ascending order of id.
+        """Decide which links to add to stored memories, in ascending order of memory id.
 
         Only recallable memories are compared, and turns are skipped.
         """

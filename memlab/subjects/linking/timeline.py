@@ -72,7 +72,7 @@ class Timeline:
     touched: dict[int, None] = field(default_factory=dict)
 
     def line(self, row: int) -> Line:
-        """Return the timeline of a fact, which the first call reads from the state."""
+        """Return the timeline of a fact. The first call reads the timeline from the state."""
         if row not in self.lines:
             self.lines[row] = _read_line(self.joint, row)
         return self.lines[row]

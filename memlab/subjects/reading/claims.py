@@ -448,7 +448,7 @@ def claim(text: str) -> Claim | None:
 
 
 def _predicate(tokens: list[str]) -> tuple[int, int]:
-    """Return the number of tokens in the subject, and the index of the predicate.
+    """Return the index at which the predicate begins, twice: also as the length of the subject.
 
     A denial before the verb belongs to the predicate.
     """

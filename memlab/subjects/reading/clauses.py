@@ -163,7 +163,7 @@ def _text_follows(sentence: str) -> bool:
 
 def _sentence_clauses(text: str, start: int, stop: int, number: int) -> list[Clause]:
     # Reported speech lasts until "but" or a semicolon. A question ends the reading of its sentence.
-    """Return the asserted clauses of one sentence."""
+    """Return the clauses that one sentence states: denials too, but no questions or reports."""
     sentence = text[start:stop]
     asks = sentence.rstrip(" \n\"')").endswith("?")
     if _is_retracted(sentence, asks=asks):

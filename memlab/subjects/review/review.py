@@ -476,7 +476,7 @@ class LabReview:
             return Corrected("release", frame, find_related(state, rows))
 
     def _event(self, seq: int | None) -> Event:
-        """Return the event of a quarantine, or raise InputError for another event."""
+        """Return the quarantine with an event number. Raise InputError if there is none."""
         journal = self._core.store.journal
         if seq is not None and 1 <= seq <= journal.head:
             event = next(iter(journal.events(after=seq - 1, upto=seq)))

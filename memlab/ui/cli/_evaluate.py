@@ -417,7 +417,7 @@ def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]
     embedder = click.option(
         "--embedder",
         callback=_import_embedder,
-        help="Embedder of the labs: minilm, a folder of model2vec, or MODULE:NAME of a function or object.",
+        help="Embedder of the measured labs: minilm, a folder of model2vec, or MODULE:NAME of a function or object.",
     )
     return _PACKS(limit(workers(store(embedder(_add_budget_options(function))))))
 

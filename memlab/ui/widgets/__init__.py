@@ -17,6 +17,7 @@ from memlab.errors import require_extra
 if TYPE_CHECKING:
     from memlab.ui.widgets._board import EvaluationBoard as EvaluationBoard
     from memlab.ui.widgets._explorer import RecallExplorer as RecallExplorer
+    from memlab.ui.widgets._front import FrontView as FrontView
     from memlab.ui.widgets._map import MemoryMap as MemoryMap
     from memlab.ui.widgets._overview import Overview as Overview
     from memlab.ui.widgets._player import LifePlayer as LifePlayer
@@ -42,9 +43,9 @@ _MODULES = {
 """The module of each widget, in the order of the tabs of ``memlab view``."""
 
 SHIPPED = tuple(_MODULES)
-"""The widgets of memlab. Extensions add widgets with ``memlab.extend``."""
+"""The widgets of a lab. Extensions add widgets with ``memlab.extend``."""
 
-_MODULES["Widget"] = "_widget"
+_MODULES |= {"FrontView": "_front", "Widget": "_widget"}
 
 __all__ = [*_MODULES]
 

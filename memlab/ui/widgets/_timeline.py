@@ -25,7 +25,7 @@ from memlab.ui.widgets.ranks import (
     summed_moves,
 )
 
-__all__ = ["VersionTimeline"]
+__all__ = ["VersionTimeline", "side_by_side"]
 
 _BINS = 60
 """Bars of the feedback histogram, one for about ten pixels."""
@@ -86,7 +86,8 @@ class VersionTimeline(ShowsQuality, bundle="timeline"):
         )
         if len(queries) > _MOST_QUESTIONS:
             raise InputError(
-                f"VersionTimeline shows at most {_MOST_QUESTIONS} queries, not {len(queries)}."
+                f"VersionTimeline ranks at most {_MOST_QUESTIONS} queries under two versions of a policy, "
+                f"not {len(queries)}. Pass fewer in questions=."
             )
         self._ranks, self._frame = (
             Ranks(lab, labelled=self._judge.labelled),
@@ -151,7 +152,10 @@ class VersionTimeline(ShowsQuality, bundle="timeline"):
     def _look(self) -> None:
         """Read the versions, feedback, challenges and pins from the current lab."""
         lab = self.lab
-        events = lab.policies.history()
+        # Parents are hashes of packs, so a version is their descendant if it names the pack of an earlier event.
+        with lab.policies.reading() as log:
+            packs = log.timeline(self.slot).select("event", "pack_hash")
+        events = lab.policies.history().join(packs, on="event", how="left", maintain_order="left")
         feedback = lab.slates().feedback.select("at", "outcome", "reward").collect()
         judged = lab.policies.attribution(self.slot).frame
         with self.hold_sync():
@@ -181,7 +185,7 @@ class VersionTimeline(ShowsQuality, bundle="timeline"):
             self._diff, self._frame, self._quality = {}, moved(NOTHING, NOTHING), {}
         else:
             difference = self.lab.policies.diff(self.slot, *self.picked)
-            rows = _side_by_side(difference.before.source, difference.after.source)
+            rows = side_by_side(difference.before.source, difference.after.source)
             changes = [str(change) for change in difference.forms.changes] if difference else []
             self._diff = {"verdict": difference.verdict, "rows": rows, "changes": changes}
             versions = (difference.before, difference.after)
@@ -232,7 +236,7 @@ def _binned(feedback: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _side_by_side(before: str, after: str) -> list[list[Any]]:
+def side_by_side(before: str, after: str) -> list[list[Any]]:
     """Align the lines of two texts for a side-by-side diff."""
     old, new = before.splitlines(), after.splitlines()
     rows: list[list[Any]] = []

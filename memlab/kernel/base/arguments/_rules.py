@@ -437,7 +437,7 @@ def _instance(kind: Any) -> Rule | None:
 
 
 def _protocol(kind: type) -> Rule:
-    """Return the rule of a protocol: the value must have its public attributes."""
+    """Return the rule that a value has all public attributes of a protocol."""
     owners = [owner for owner in kind.__mro__ if getattr(owner, "_is_protocol", False)]
     names = sorted(
         {

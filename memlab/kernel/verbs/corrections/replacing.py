@@ -433,7 +433,7 @@ def _check_not_superseded(state: State, row: int) -> None:
             else f"Edit memory {int(by)}, or forget that one and restore this one"
         )
         raise InputError(
-            f"Memory {row + 1} is superseded{other} and takes no part in recall. {advice}."
+            f"Memory {row + 1} is superseded{other}, so it cannot be edited. {advice}."
         )
 
 

@@ -311,8 +311,8 @@ function Row({
         <button
           type="button"
           aria-pressed={pinned}
-          aria-label={`Pin ${name} to compare`}
-          title="Pin to compare"
+          aria-label={`Pin ${name} for comparison`}
+          title="Pin for comparison"
           onClick={pin}
         >
           Pin

@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { formatDuration, placeDay, roundUp } from "../board/planner";
+import { placeDots } from "../front/plot";
 import { findFrame, splitFrames } from "../player/frames";
 import type { Table } from "../shared/table";
 import { createScale, formatTime, isCrowded, listPeriods } from "../timeline/axis";
 import { splitLines } from "../timeline/diff";
+import { describeLineage } from "../timeline/lineage";
 
 test("an axis is even in time, or gives each event the same width", () => {
   const times = [0, 10, 100];
@@ -109,4 +111,56 @@ test("the planner names times and places them on its axis", () => {
   assert.equal(placeDay(0.1, 730), 0);
   assert.equal(placeDay(10_000, 730), 100);
   assert(placeDay(7, 730) < placeDay(30, 730));
+});
+
+test("the origin of a version names its parents by version if they were active before", () => {
+  const event = {
+    slot: "s",
+    live: true,
+    pinned: false,
+    at: 0,
+    action: "use",
+    pack: "p",
+    hash: "",
+    reason: "",
+  };
+  const first = { ...event, version: 1, event: 2, pack_hash: "a".repeat(64) };
+  const made = {
+    ...event,
+    version: 2,
+    event: 5,
+    pack_hash: "b".repeat(64),
+    parents: ["a".repeat(64), "f".repeat(64), "b".repeat(64)],
+    operator: "crossover",
+    evidence: "c".repeat(64),
+  };
+  assert.equal(describeLineage(first, [first, made]), "");
+  assert.equal(
+    describeLineage(made, [first, made]),
+    `crossover of version 1, ${"f".repeat(12)}, ${"b".repeat(12)}, evidence ${"c".repeat(12)}`,
+  );
+  assert.equal(
+    describeLineage({ ...first, parents: null, operator: "hand" }, []),
+    "hand of no parent",
+  );
+});
+
+test("the dots of a front lie between the ends of their intervals", () => {
+  const point = { best: false, low: 0.2, high: 0.6 };
+  const { dots, values } = placeDots(
+    [
+      { ...point, hash: "a", size: 1, value: 0.4 },
+      { ...point, hash: "b", size: 9, value: 0.5, low: null, high: null },
+      { ...point, hash: "c", size: 3, value: null },
+    ],
+    0.1,
+  );
+  assert.deepEqual(
+    dots.map(({ point: { hash } }) => hash),
+    ["a", "b"],
+  );
+  const [a, b] = dots;
+  assert(a!.low < a!.bottom && a!.bottom < a!.high && a!.left < b!.left);
+  assert.deepEqual([b!.low, b!.high], [b!.bottom, b!.bottom]);
+  assert(values.place(0.1) > 0);
 });

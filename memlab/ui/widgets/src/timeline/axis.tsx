@@ -12,6 +12,11 @@ export type Event = {
   hash: string;
   reason: string;
   event: number;
+  /** The lineage of the version, if its pack states one. */
+  parents?: Iterable<string> | null;
+  operator?: string | null;
+  evidence?: string | null;
+  pack_hash?: string | null;
 };
 export type Span = { name: string; since: number; until: number | null; reason: string };
 export type Bin = { since: number; until: number; good: number; count: number };

@@ -8,6 +8,8 @@ import { plural, UserText, visible } from "../shared/text";
 import { useAsk, useHint, useOfflineReason, useRows, useTrait, widget } from "../shared/widget";
 import { Axis, type Bin, createScale, type Event, formatTime, isCrowded, type Span } from "./axis";
 import { Diff, type Line } from "./diff";
+import diffs from "./diff.css";
+import { describeLineage } from "./lineage";
 import css from "./timeline.css";
 
 type About = {
@@ -237,6 +239,7 @@ function Versions({
           {numbers.map((number) => {
             const rows = slotEvents.filter((event) => event.version === number);
             const first = rows[0]!;
+            const lineage = describeLineage(first, slotEvents);
             const counts = judged.find((outcome) => outcome.version === number);
             return (
               <tr key={number} class={number === live ? "live" : ""}>
@@ -254,6 +257,7 @@ function Versions({
                 <td>
                   {rows.map((event) => event.action).join(", ")}{" "}
                   <span class="note">{`${visible(first.pack)} [${first.hash}]`}</span>
+                  {lineage && <span class="note lineage">{`↳ ${visible(lineage)}`}</span>}
                 </td>
                 <td class="reason">
                   <UserText
@@ -335,4 +339,4 @@ function chooseTicks(times: number[], now: number, way: "time" | "order"): numbe
     : [first];
 }
 
-export default widget("Version timeline", Timeline, moved + qualities + css);
+export default widget("Version timeline", Timeline, moved + qualities + diffs + css);
