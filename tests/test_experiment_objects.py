@@ -609,6 +609,24 @@ def price_seed(pack: Pack, data: Any, seed: int) -> dict[str, float]:
     return {"gain $_$": float(seed), "gain $_$/b": 0.0}
 
 
+def ask_of_pack(pack: Pack, data: Any, seed: int) -> pl.DataFrame:
+    """Return questions that depend on the pack."""
+    return pl.DataFrame({"question": [pack.name], "gain": [1.0]})
+
+
+def test_policies_without_a_common_question_are_not_compared(build: Any) -> None:
+    experiment = build(measure=ask_of_pack, metrics="gain").run()
+    with pytest.raises(InputError, match="no question in common"):
+        experiment.compare("bm25", "dense")
+    with pytest.raises(InputError, match=r"from 0\.5 to 0\.9999"):
+        experiment.compare("bm25", "dense", level=1)
+
+
+def test_no_data_is_said_as_passed(build: Any) -> None:
+    with pytest.raises(InputError, match=r"not \[\]"):
+        build(data=[])
+
+
 def test_a_metric_may_have_an_ending(build: Any) -> None:
     metrics = ["gain $_$", "gain $_$/b"]
     frame = build(metrics=metrics, measure=price_seed).run().compare("bm25", "dense").frame

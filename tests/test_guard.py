@@ -16,6 +16,7 @@ from properties import examples
 import memlab
 from memlab.errors import InputError
 from memlab.kernel.journal import Event
+from memlab.kernel.verbs.policies.policies import LabPolicies
 from memlab.subjects.guard.process import WEIGHTS, LossProcess, forecast_recalls
 from memlab.subjects.guard.register import Guards
 from memlab.subjects.lab import Lab
@@ -181,6 +182,7 @@ def test_a_guard_needs_consent_and_stands_alone() -> None:
         {"share": 0.6},
         {"level": 1.0},
         {"tolerance": -1},
+        {"tolerance": 2},
         {"wait": -1},
         {"wait": 0, "missing": "zero"},
         {"missing": "bounds"},
@@ -225,6 +227,42 @@ def test_a_challenge_states_the_share_of_its_guarded_pack() -> None:
     lab.feedback(lab.recall("boat")[0], "success")
     assert "No judged recall counts yet." in guard.title
     assert "No judged recall counts yet." in lab.guard().title
+
+
+def test_whoever_refuses_random_draws_ends_the_guard() -> None:
+    lab = make_lab()
+    lab.guard("companion", share=0.5)
+    lab.policies.explore(False)
+    assert lab.guard().state == "ended"
+    assert lab.policies.challenge_history["reason"].to_list() == [""]
+    assert not any(shows_guarded(lab.recall(f"boat {number}", limit=3)) for number in range(20))
+
+
+def test_a_guard_that_another_process_ended_first_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab, other = make_lab(tmp_path / "a.memlab"), memlab.open(tmp_path / "a.memlab")
+    end = LabPolicies.end_challenge
+
+    def end_second(self: LabPolicies, name: str, *, reason: str = "") -> None:
+        """End the guard after another process did."""
+        monkeypatch.undo()
+        end(other.policies, name, reason="by another process")
+        end(self, name, reason=reason)
+
+    monkeypatch.setattr(LabPolicies, "end_challenge", end_second)
+    lab.guard(WORSE, share=0.5, wait=0)
+    serve(lab, 200)
+    assert lab.guard().state == "rolled back"
+    assert LabPolicies.end_challenge is end
+    assert len(lab.policies.challenge_history) == 1
+
+
+def test_one_judged_recall_is_in_the_singular() -> None:
+    lab = make_lab()
+    lab.guard(WORSE, share=0.5, wait=0)
+    lab.feedback(lab.recall("boat", limit=3)[0], "success")
+    assert "After 1 judged recall, the loss" in lab.guard().title
 
 
 def test_missing_feedback_counts_as_zero_on_request() -> None:

@@ -24,6 +24,7 @@ from memlab.errors import (
     PrivacyError,
 )
 from memlab.io import publishing
+from memlab.kernel.base.disk import replacing
 from memlab.kernel.extension import forget_extension
 from memlab.science.cells import Cell, write_cell
 from memlab.ui.cli import main
@@ -333,8 +334,8 @@ def test_a_pack_that_a_search_made_travels_with_its_parents(tmp_path: Path) -> N
     with memlab.open() as lab:
         names = [
             f"{name} likes {what}"
-            for name in ("Ana", "Ben", "Cy", "Di")
-            for what in ("tea", "rain", "Rome")
+            for name in ("Ana", "Ben", "Cy", "Di", "Eli", "Fay", "Gus", "Hal")
+            for what in ("tea", "rain", "Rome", "chess", "fog")
         ]
         lab.remember(names)
         for number, text in enumerate(names, 1):
@@ -438,3 +439,36 @@ def test_hostile_packs_are_read_or_refused_and_nothing_is_executed(
     ]
     assert [outcome for outcome in outcomes if outcome[1].kind not in ("read", "refused")] == []
     assert {outcome.kind for _, outcome in outcomes} == {"read", "refused"}
+
+
+def test_two_writers_of_a_file_do_not_meet_and_a_failed_one_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.mempack"
+    with replacing(path) as first:
+        first.write(b"first")
+        with replacing(path) as second:
+            second.write(b"second, longer")
+        assert path.read_bytes() == b"second, longer"
+    assert path.read_bytes() == b"first"
+    with pytest.raises(TypeError), replacing(path) as file:
+        file.write("half")  # type: ignore[arg-type]
+    assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_hostile_name_cannot_control_the_terminal_of_a_check(tmp_path: Path) -> None:
+    source, data = tmp_path / "mine.hy", memlab.examples.CONVERSATION
+    source.write_text(MINE)
+    experiment = memlab.Experiment("x", source, data, folder=tmp_path / "runs").run()
+    path = memlab.publish_pack(source, tmp_path / "x.mempack", evidence=experiment.folder)
+
+    def rename(content: Any) -> None:
+        cell = content["cells"][0]
+        cell["data"] = "\x1b[31m\x07data"
+        cell["inputs"]["versions"]["\x1b[2J"] = "\x9b1"
+        cell["hash"] = Cell(cell["inputs"], {}, {}, pl.DataFrame()).hash
+
+    figures = memlab.pull_pack(reseal(path, rename)).check(data)
+    assert figures["equal"].all()
+    assert not any(c in str(figures.to_dicts()) for c in ("\\x1b", "\\x07", "\\x9b"))
+    with pytest.raises(DatasetError, match="it has no metric"):
+        memlab.pull_pack(reseal(path, lambda content: content["cells"][0].update(metrics={})))

@@ -6,6 +6,7 @@ import json
 import pickle
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -374,7 +375,7 @@ def test_a_winner_on_a_lab_becomes_a_challenger_with_its_lineage(tmp_path: Path)
         lab.questions.add(conversations)
         asked = set(lab.questions.frame["query"])
         before = lab.policies.pack.hash, len(lab.log.frame) if hasattr(lab.log, "frame") else 0
-        found = memlab.evolve(lab, "(fn [words] words)", metric="recall@10", budget=500)
+        found = memlab.evolve(lab, "(fn [similarity] 1)", metric="ndcg@10", budget=500)
         assert lab.policies.pack.hash == before[0]
         assert isinstance(found.best, memlab.Pack)
         assert found.best.lineage is not None
@@ -663,3 +664,36 @@ def test_the_command_writes_a_winner_that_can_be_challenged(start: str, tmp_path
         else memlab.load_pack(result["out"])
     )
     assert read.hash == result["best"]
+
+
+@pytest.mark.parametrize(("recalls", "proven"), [(8, False), (48, True)])
+def test_two_decisions_prove_nothing(recalls: int, proven: bool) -> None:
+    # The wanted memories have the highest `c`, so each decision of the report part may gain the same.
+    log = build_log(lambda v: v["c"], recalls=recalls, seed=1)
+    found = search(
+        log, budget=200, cluster="decision", propose=lambda parent, evidence: "(fn [c] c)"
+    )
+    assert (found.best is not None) == proven
+    assert found.front["gain"].max() > 0.4
+    assert ((found.front["gain_low"] > 0).any()) == proven
+    assert found.front["gain_low"].min() >= -1
+    assert found.front["gain_high"].max() <= 1
+
+
+def test_the_gain_of_a_share_is_at_most_one() -> None:
+    # Six questions leave two for the report part: an interval of one degree of freedom.
+    with memlab.open() as lab:
+        for number in range(7):
+            lab.remember(f"thing {number}")
+            lab.questions.add(f"where is thing {number}?", wants=number + 1)
+        found = memlab.evolve(lab, "similarity", budget=5)
+    assert (found.front["gain_low"].min(), found.front["gain_high"].max()) == (-1, 1)
+
+
+def test_gates_withhold_only_policies_that_do_better() -> None:
+    found = search(build_log(lambda v: v["c"]), budget=60)
+    row = {"closed": ["influence"], "gain_low": -0.2}
+    for low, withheld in ((-0.2, False), (0.2, True)):
+        rows = [{**item, **row, "gain_low": low} for item in found.front.to_dicts()]
+        result = replace(found, best=None, front=pl.DataFrame(rows, schema=found.front.schema))
+        assert ("influence" in result.sentence) == withheld

@@ -80,10 +80,14 @@ def replacing(target: str | Path | BinaryIO) -> Iterator[BinaryIO]:
         yield target
         return
     path = Path(target)
-    draft = path.with_name(f"{path.name}.draft")
-    with draft.open("wb") as file:
-        yield file
-    draft.replace(path)
+    # Two writers of a path have two drafts, so that neither truncates or renames that of the other.
+    draft = path.with_name(f"{path.name}.{os.urandom(4).hex()}.draft")
+    try:
+        with draft.open("xb") as file:
+            yield file
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def check_regular(path: Path) -> int:

@@ -456,6 +456,7 @@ def _judge(
             sample = Sample(sum_by_cluster(log, np.column_stack([totals, base])), level=joint)
             value = sample.estimate(lambda sums: sums[..., 1] / sums[..., 0])
             gain = sample.estimate(lambda sums: (sums[..., 1] - sums[..., 3]) / sums[..., 0])
+            gain = replace(gain, low=max(gain.low, -1.0), high=min(gain.high, 1.0))
             per = totals, base
         with np.errstate(divide="ignore", invalid="ignore"):
             after, before = goal.statistic(per[0]), goal.statistic(per[1])
@@ -464,6 +465,12 @@ def _judge(
             (program.policy.hash, names[i], float(before[i]), float(after[i]))
             for i in np.flatnonzero(np.abs(change) > 1e-9)
         ]
+        if log.clusters == len(log):
+            # One decision has one of a few values, such as 0 or 1, so the interval may have no width after two equal
+            # changes. Under a true gain of 0, n changes have the same sign with probability 2^-n.
+            changed = int((np.abs(totals - base) > 1e-9).any(axis=1).sum())
+            if 0.5**changed > (1 - joint) / 2:
+                gain = replace(gain, low=min(gain.low, 0.0), high=max(gain.high, 0.0))
         is_start = program is state.archive.start
         rows.append(
             {

@@ -153,8 +153,14 @@ class Evolved(Report):
             value = f"{self.metric} {self.start + gain.value:.4f}, {span} over the start"
             untested = untested_sentence(self.untested)
             return f"A better policy was found: {value}, on clusters that the search never read. {untested}".rstrip()
-        closed = sorted({gate for gates in self.front["closed"].to_list() for gate in gates})
-        gates = f" Closed gates withhold it: {', '.join(closed)}." if closed else ""
+        # Gates withhold a policy only if its gain is proven.
+        withheld = self.front.filter(pl.col("gain_low") > PROVEN)["closed"].to_list()
+        closed = sorted({gate for gates in withheld for gate in gates})
+        gates = (
+            f" Closed gates withhold a policy that does better: {', '.join(closed)}."
+            if closed
+            else ""
+        )
         missed = self.front["gain_high"].max()
         bound = (
             f" A policy of the front may be better by up to {missed:.4f}, which these data cannot show."

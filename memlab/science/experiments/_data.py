@@ -54,19 +54,21 @@ def name_data(data: object) -> dict[str, Any]:
     # Only a path says its name; a list may also be the conversations of one data set.
     several = [data] if isinstance(data, str | Path) else data
     if isinstance(several, list | tuple) and all(isinstance(path, str | Path) for path in several):
-        data = {Path(path).stem: path for path in several}
-        if len(data) < len(several):
+        by_name: Any = {Path(path).stem: path for path in several}
+        if len(by_name) < len(several):
             raise InputError(
                 "Two paths of data have the same name. Pass a mapping of names to paths."
             )
-    if not isinstance(data, Mapping) or not data:
+    else:
+        by_name = data
+    if not isinstance(by_name, Mapping) or not by_name:
         raise InputError(
             'An experiment needs data: paths, or a mapping of names to data, such as {"locomo": "locomo10.json"}; not '
             f"{describe_value(data)}."
         )
     return {
         str(name): Path(value).expanduser() if isinstance(value, str) else value
-        for name, value in data.items()
+        for name, value in by_name.items()
     }
 
 

@@ -448,8 +448,10 @@ class Experiment(Report):
     def results(self) -> pl.DataFrame:
         """A row for each policy, data set, seed and metric, with a 95% interval.
 
-        Intervals are by cluster. ``value`` is the mean over questions. ``low`` and ``high`` are null
-        below two clusters. With several seeds, ``seed`` is null in rows over all seeds. Cells without a result have no row.
+        Intervals are by cluster. ``value`` is the mean over questions. ``low`` and ``high`` are null below two
+        clusters. Below 30 clusters, they bound the mean over clusters, which weighs each cluster equally, so
+        ``value`` can be outside if clusters differ in size. With several seeds, ``seed`` is null in rows over
+        all seeds. Cells without a result have no row.
         """
         figures_of: dict[tuple[str, str, int | None], Mapping[str, Any]] = {
             key: cell.results for key, cell in self._cells()
@@ -481,7 +483,7 @@ class Experiment(Report):
         a: str,
         b: str,
         *,
-        level: Annotated[float, Within(0, 1)] = 0.95,
+        level: Annotated[float, Within(0.5, 0.9999)] = 0.95,
         adjust: Adjustment | None = None,
     ) -> Comparison:
         """Compare two policies question by question, with intervals by cluster.
@@ -491,7 +493,7 @@ class Experiment(Report):
         a, b
             The names of the policies. Differences are those of ``a`` minus ``b``.
         level
-            The confidence level, between 0 and 1.
+            The confidence level, between 0.5 and 0.9999.
         adjust
             "bonferroni" or "bh" for intervals and p-values that hold for all rows together.
 
@@ -506,7 +508,7 @@ class Experiment(Report):
         UnknownName
             If no policy has the name.
         InputError
-            If a cell of one of the policies has no result.
+            If a cell of one of the policies has no result, or they have no question in common.
 
         Examples
         --------
@@ -531,6 +533,11 @@ class Experiment(Report):
         left, right = (
             side.group_by(keys, maintain_order=True).agg(pl.mean(*self.metrics)) for side in chosen
         )
+        if left.join(right, on=keys, how="semi").is_empty():
+            raise InputError(
+                f"{a} and {b} have no question in common, so there are no pairs. Let measure return the same questions "
+                "and clusters for both."
+            )
         pairs = left.join(right, on=keys, suffix=_OTHER, maintain_order="left")
         table: list[dict[str, Any]] = []
         estimates: list[Estimate | None] = []

@@ -15,6 +15,7 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Report, Table
+from memlab.kernel.base.printable import count_of
 from memlab.kernel.policies import Pack, PolicyLike, as_pack
 from memlab.kernel.slates import Slates
 from memlab.kernel.verbs.core import Core
@@ -129,7 +130,7 @@ class Guard(Report):
         if not self.judged:
             return f"{title} No judged recall counts yet."
         return (
-            f"{title} After {self.judged:,} judged recalls, the loss per recall is {self.loss:.3f}, between "
+            f"{title} After {count_of(self.judged, 'judged recall')}, the loss per recall is {self.loss:.3f}, between "
             f"{self.low:.3f} and {self.high:.3f}."
         )
 
@@ -167,6 +168,10 @@ def guard_pack(
     if not low < high or not math.isfinite(high - low):
         raise InputError(
             f"reward_range must be a lower and a higher number, not {reward_range!r:.60}."
+        )
+    if tolerance >= high - low:
+        raise InputError(
+            f"With rewards from {low:g} to {high:g}, no loss exceeds a tolerance of {tolerance:g}. Pass a smaller one."
         )
     if missing == "zero" and not wait:
         raise InputError(

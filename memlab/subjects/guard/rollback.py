@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from memlab.errors import UnknownName
+from memlab.kernel.base.printable import count_of
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.policies.policies import LabPolicies
 from memlab.subjects.guard.register import Guards
@@ -24,7 +28,9 @@ def roll_back(core: Core) -> None:
         loss, low, _ = (float(bound[0]) for bound in guard.process.bounds(guard.options["level"]))
         scale = guard.options["high"] - guard.options["low"]
         reason = (
-            f"Rolled back after {guard.process.recalls[0]:,.0f} judged recalls: the loss per recall is "
+            f"Rolled back after {count_of(int(guard.process.recalls[0]), 'judged recall')}: the loss per recall is "
             f"{loss * scale:.3f}, at least {low * scale:.3f}."
         )
-        LabPolicies(core).end_challenge(guard.pack, reason=reason)
+        # Another process may end it until the lab is locked for writing.
+        with suppress(UnknownName):
+            LabPolicies(core).end_challenge(guard.pack, reason=reason)

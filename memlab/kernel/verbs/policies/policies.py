@@ -668,7 +668,7 @@ class LabPolicies(Displayed):
 
         Agents, servers, adapters and simulations always explore as the pack declares. Challenges
         show their items in every logged recall. Plain recalls of a new lab explore only if the call
-        says ``explore=True``.
+        says ``explore=True``. False also ends a guard that draws results.
 
         Parameters
         ----------
@@ -689,7 +689,14 @@ class LabPolicies(Displayed):
         def make(versions: VersionLog) -> list[_Change]:
             is_decided = versions.explores == on and not versions.explores_by_habit
             is_decided &= versions.refuses_chance != on
-            return [] if is_decided else [_Change("explore", {"on": on, "reason": reason}, {})]
+            changes = [] if is_decided else [_Change("explore", {"on": on, "reason": reason}, {})]
+            # An owner who refuses random draws refuses those of a guard; a guard in shadow draws none.
+            why = reason or "Random draws were refused."
+            return changes + [
+                _Change("end-challenge", {"pack": challenge.name, "reason": why}, {})
+                for challenge in versions.challenges
+                if challenge.guard and challenge.rate and not on
+            ]
 
         self._write(make, reason)
 
