@@ -385,6 +385,7 @@ def test_a_winner_on_a_lab_becomes_a_challenger_with_its_lineage(tmp_path: Path)
     page = found.report(tmp_path / "found.html").read_text()
     assert "Policies found by search" in page
     assert "<script" not in page.split("<main")[-1]
+    assert "\x1b" not in page
     best = found.best_hash
     assert best is not None
     assert found.policies[0].hash == found.front["hash"][0] != best

@@ -76,7 +76,7 @@ def test_the_same_bundle_works_over_a_websocket(page_of, axe):
     page.locator(".hit .text").first.click()
     page.get_by_text("score, by memlab/recall-score").wait_for()
     assert "likely that one of these answers the question" in page.locator(".known").inner_text()
-    for pin in page.get_by_role("button", name="to compare").all()[:2]:
+    for pin in page.get_by_role("button", name="for comparison").all()[:2]:
         pin.click()
     page.get_by_text("is above by").wait_for()
     assert sorted(explorer.pinned) == sorted(shown(page)[:2])

@@ -11,7 +11,7 @@ import polars as pl
 from memlab.errors import UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import Columns, Markup, Report, Table, format_rows
-from memlab.kernel.base.printable import count_of
+from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.language import Policy
 from memlab.kernel.policies import Pack
 from memlab.science.evaluation import Estimate
@@ -337,7 +337,7 @@ class Evolved(Report):
         figure = draw_svg(self._draw, name="front", width=7.6, height=3.6)
         html = render_page(
             Path(__file__).parent / "evolved.html",
-            {},
+            {"printable": printable},
             # matplotlib's links open another tab, where no policy would be open.
             figure=Markup(figure.replace(' target="_blank"', "")),
             sentence=lines[0],

@@ -266,7 +266,7 @@ function Decided({ happened }: { happened: Happened & { memories: Table } }) {
   const [open, setOpen] = useState<string | null>(null);
   const shown = happened.deciders.find((decider) => decider.slot === open);
   return (
-    <section class="decided" aria-label="Event">
+    <section class="decided" aria-label="Selected event">
       <h3>{`Event ${happened.event.toLocaleString("en")}: ${visible(happened.kind)}${happened.what ? `, ${visible(happened.what)}` : ""}`}</h3>
       <ul>
         {rowsOf<Memory & { status: string }>(happened.memories).map((memory) => (
