@@ -392,7 +392,7 @@ class Why(Displayed):
 
     @property
     def sentence(self) -> str:
-        """A sentence that states the order of the items and the terms with the largest contribution."""
+        """The order of the items, and the terms with the largest contribution."""
         gap = self.difference
         if not gap or gap != gap:
             return f"{self.verdict}."
