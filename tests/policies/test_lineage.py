@@ -52,6 +52,14 @@ def test_use_stores_the_lineage(tmp_path: Path) -> None:
     assert (latest(lab), lab.policies.pack.lineage) == (STORED, LINEAGE)
 
 
+def test_evidence_alone_is_stored(tmp_path: Path) -> None:
+    lineage = memlab.Lineage((), "", "e" * 64)
+    with memlab.open(tmp_path / "a.memlab") as lab:
+        lab.policies.use(replace(memlab.load_pack("companion"), lineage=lineage))
+    with memlab.open(tmp_path / "a.memlab") as lab:
+        assert lab.policies.pack.lineage == lineage
+
+
 def test_policies_on_top_of_a_text_keep_the_lineage() -> None:
     lab = memlab.open()
     policy = memlab.load_pack("actr").policies["recall-score"]

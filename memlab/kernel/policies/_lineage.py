@@ -74,6 +74,6 @@ class Lineage(Displayed):
 
 def read_lineage(body: Mapping[str, Any]) -> Lineage | None:
     """Return the lineage that an event states, or None without a lineage."""
-    if not body.get("operator") and not body.get("parents"):
+    if not (body.get("operator") or body.get("parents") or body.get("evidence")):
         return None
     return Lineage(tuple(body["parents"]), body["operator"], body["evidence"])
