@@ -308,7 +308,7 @@ def test_paths_and_formats(lab, tmp_path):
     with pytest.raises(UnknownName, match="no format"):
         lab.load(path, format="xml")
     with pytest.raises(
-        DatasetError, match=r"contains no export .* mine.txt: no line names a speaker"
+        DatasetError, match=r"contains no export .* mine.txt: no speakers were found"
     ):
         lab.load(tmp_path / "things")
     with pytest.raises(memlab.InputError, match="true or false for each memory"):

@@ -574,7 +574,7 @@ def test_content_that_is_no_text_is_refused(file, tmp_path):
         read_file(file("a.csv", b"a,b\0\n"), Options())
     with pytest.raises(DatasetError, match="The format of"):
         read_file(file("a.xyz", "hello"), Options())
-    with pytest.raises(DatasetError, match="no line names a speaker"):
+    with pytest.raises(DatasetError, match="no speakers were found"):
         read_file(file("a.txt", "hello"), Options())
     with pytest.raises(UnknownName, match="no format"):
         Options("xml")

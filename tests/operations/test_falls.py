@@ -365,7 +365,7 @@ def test_where_successes_alone_are_told_silence_is_said_to_be_none(agent, clock)
 @pytest.mark.parametrize("judged", [0, 30])
 @pytest.mark.parametrize(
     ("arguments", "why"),
-    [({"horizon": "soon"}, "a number and m, h, d or w"), ({"cluster": "moon"}, "no cluster")],
+    [({"horizon": "soon"}, "a number and a unit"), ({"cluster": "moon"}, "no cluster")],
 )
 def test_arguments_that_mean_nothing_are_refused(agent, clock, judged, arguments, why):
     live(agent, clock, judged)

@@ -347,8 +347,9 @@ def _read_log(file: File, options: Options) -> Source:
     speakers = find_speakers(file.start)
     if not speakers:
         raise DatasetError(
-            f'{file.notes.source}: no line names a speaker, such as "User:", "**Ida:**" or "## Assistant". '
-            'format="notes" reads its paragraphs.'
+            f'{file.notes.source}: no speakers were found in its first 64 kB. A speaker is a role, such as "User:" or '
+            '"## Assistant", or a name that begins several lines, such as "**Ida:**". format="notes" reads the file as '
+            "paragraphs."
         )
     lines = Lines(file.path, file.notes)
     rows = parse_log(

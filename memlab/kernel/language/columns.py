@@ -118,7 +118,8 @@ class RowProgram:
                 if snake not in values:
                     if self.fields is not None and name in dict(self.fields):
                         raise InputError(
-                            f"A branch of the policy keeps the old value of {name}: pass {name} among the values as well."
+                            f"A branch of the policy does not update {name}, so {name} keeps its present value. "
+                            f"Pass {name} among the values as well."
                         )
                     raise UnknownName("value", name, (canonical(v) for v in values))
                 raw = values[snake]

@@ -518,10 +518,12 @@ def parse_edge_rows(frame: pl.DataFrame) -> list[EdgeRow]:
         zip(frame["source"].to_list(), frame["target"].to_list(), relations, weights, strict=True)
     ):
         if not isinstance(relation, str):
-            raise InputError(f"Row {row} of the edges: relation is a text, not {relation!r:.40}.")
+            raise InputError(
+                f"Row {row} of the edges: relation must be a text, not {relation!r:.40}."
+            )
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
             raise InputError(
-                f"Row {row} of the edges: weight is a number from 0 to 1, not {weight!r:.40}."
+                f"Row {row} of the edges: weight must be a number from 0 to 1, not {weight!r:.40}."
             )
         edges.append(EdgeRow(source, target, relation, float(weight)))
     return edges

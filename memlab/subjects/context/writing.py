@@ -242,9 +242,9 @@ class Sheet:
         size = max(map(self.measure, (self.text, self.markdown))) if self._groups else 0
         if size > 4 * self.budget:
             raise InputError(
-                f"context(tokens=...) counts {-(-size // 4):,} tokens for the shortest lines, more than "
-                f"the budget of {self.budget:,}. Raise the budget, or check the function: a text should "
-                "have at most as many tokens as its lines have together."
+                f"context(tokens=...) counts {-(-size // 4):,} tokens for the finished context, more than "
+                f"the budget of {self.budget:,}, although its lines were chosen to fit. Check the function: a text "
+                "should have at most as many tokens as its lines have together. Otherwise, raise the budget."
             )
 
     @property

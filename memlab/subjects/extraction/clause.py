@@ -487,7 +487,7 @@ def _end_at_tails(lows: list[str]) -> int:
 
 
 def _is_comparison(lows: list[str]) -> bool:
-    """Return whether an activity only compares amounts, as in "eating more"."""
+    """Return whether an activity ends in a bare comparison, as in "eating more"."""
     return lows[-1] in ("more", "better", "less", "worse") and (
         lows[0] == "to" or lows[0].endswith("ing")
     )

@@ -397,7 +397,8 @@ def _check_origin(policy: Policy, span: Span, source: str, what: str) -> None:
     """Raise InputError if a subtree or number comes from another policy."""
     if policy.source[span.start : span.stop] != source:
         raise InputError(
-            f"This {what}, {source[:40]}, does not belong to {policy.name}. Use one of {policy.name}."
+            f"This {what}, {source[:40]}, is not at its position in the text of {policy.name}: it comes from "
+            "another policy, or from this policy before an edit. Read literals(policy) or subtrees(policy) again."
         )
 
 

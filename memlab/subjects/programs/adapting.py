@@ -265,7 +265,7 @@ def adapt(
     """
     if horizon is not None and not is_span(horizon):
         raise InputError(
-            f'horizon must be a number and m, h, d or w, such as "7d" or "12h", not {horizon!r}.'
+            f'horizon must be a number and a unit (m, h, d or w), such as "7d" or "12h", not {horizon!r}.'
         )
     options = {
         "missing": missing,

@@ -162,7 +162,9 @@ class LabMagics(Magics):
                 raise InputError("%recall needs a query, such as: %recall tabs or spaces?")
             limit = options.get("limit")
             if limit is not None and not limit.isdecimal():
-                raise InputError(f"--limit must be an integer, not {limit!r}.")
+                raise InputError(
+                    f"--limit of %recall must be a whole number of at least 1, not {limit!r}."
+                )
             lab = self._lab(options.get("lab"))
             return lab.recall(
                 question,
