@@ -164,7 +164,7 @@ def test_the_words_of_the_past_stay_and_its_fields_can_be_edited(lab):
     with lab.io.store.writing() as tx:
         tx.event("resolve", {"set": [change]}, at=0)
     before = kinds(lab)
-    with pytest.raises(InputError, match=r"superseded by memory 2 .* Edit memory 2"):
+    with pytest.raises(InputError, match=r"superseded by memory 2, .* Edit memory 2"):
         lab.edit(old, text="Zoe lived in Bergen", value="Bergen")
     assert (len(lab), kinds(lab)) == (2, before)
     fixed = lab.edit(old, valid_until="2026-02-01")

@@ -186,7 +186,7 @@ def test_a_policy_with_helpers_and_one_that_decides_no_rank(cell: Callable[[str]
         ),
         ("%%policy recall-score\n(defpolicy spread [weight] weight)", "%%policy spread"),
         ("%recall", "needs a query"),
-        ("%recall --limit few tabs", "--limit must be an integer"),
+        ("%recall --limit few tabs", "must be a whole number of at least 1"),
         ("%recall --pack compinion tabs", "Did you mean companion"),
         ("%remember --kind preference", "needs a text"),
         ("%remember --kind preferance tabs", "Did you mean preference"),
