@@ -278,6 +278,8 @@ class Evolved(Report):
 
     def _draw(self, axes: Axes) -> None:
         """Draw dots with intervals; each dot links to the text of its policy on the page."""
+        from matplotlib.ticker import MaxNLocator
+
         best = self.best_hash
         for number, row in enumerate(self.front.iter_rows(named=True)):
             colour = BLUE if number else ORANGE
@@ -303,6 +305,7 @@ class Evolved(Report):
         axes.axhline(self.start, color=GREY, linewidth=0.8, linestyle=":")
         axes.margins(x=0.12)
         axes.set_xlabel("size (operations)")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylabel(f"{self.metric}, report part")
 
     @checked
