@@ -462,6 +462,12 @@ class Log:
             f"memlab {__version__}."
         )
 
+    def sum_by_cluster(self, totals: Floats) -> Floats:
+        """Sum rows of recalls within each cluster: f64[clusters, width]."""
+        sums = np.zeros((self.clusters, totals.shape[1]))
+        np.add.at(sums, self.cluster, totals)
+        return sums
+
     def digest(self) -> str:
         """Return a SHA-256 digest of the log.
 

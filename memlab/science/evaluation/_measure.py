@@ -615,9 +615,7 @@ class Evidence(Estimates):
 
     def sample(self, totals: Floats) -> Sample:
         """Return the totals of recalls, summed within each cluster, as a sample."""
-        sums = np.zeros((self.log.clusters, totals.shape[1]))
-        np.add.at(sums, self.log.cluster, totals)
-        return Sample(sums, level=self.level)
+        return Sample(self.log.sum_by_cluster(totals), level=self.level)
 
 
 # The direct method applies a model of rewards to items that were not shown. Reports call the result an extrapolation.

@@ -503,11 +503,11 @@ class _Objective:
         if point not in self.cache:
             target = self.target(point)
             # A point without finite scores shows no item, so it counts as the worst value.
-            sums = np.full((self.log.clusters, self.metric.width), np.nan)
-            if isinstance(target, Target):
-                sums[:] = 0.0
-                np.add.at(sums, self.log.cluster, self.metric.totals(target))
-            self.cache[point] = sums
+            self.cache[point] = (
+                self.log.sum_by_cluster(self.metric.totals(target))
+                if isinstance(target, Target)
+                else np.full((self.log.clusters, self.metric.width), np.nan)
+            )
         return self.cache[point]
 
     def value(self, point: tuple[float, ...], clusters: NDArray[np.bool_]) -> float:

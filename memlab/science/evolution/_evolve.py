@@ -34,7 +34,7 @@ from memlab.science.evaluation.parts import (
 )
 from memlab.science.evolution._archive import Program
 from memlab.science.evolution._data import SLOT, Data, read_data
-from memlab.science.evolution._matrix import FeedbackGoal, LabelGoal, Matrix, sum_by_cluster
+from memlab.science.evolution._matrix import FeedbackGoal, LabelGoal, Matrix
 from memlab.science.evolution._propose import (
     ParentEvidence,
     Proposer,
@@ -451,9 +451,9 @@ def _judge(
         if isinstance(goal, FeedbackGoal):
             compared, closed, untested = _measure_gates(data, "report", scores, joint)
             value, gain = compared.value, compared.difference or zero
-            per = sum_by_cluster(log, totals), sum_by_cluster(log, base)
+            per = log.sum_by_cluster(totals), log.sum_by_cluster(base)
         else:
-            sample = Sample(sum_by_cluster(log, np.column_stack([totals, base])), level=joint)
+            sample = Sample(log.sum_by_cluster(np.column_stack([totals, base])), level=joint)
             value = sample.estimate(lambda sums: sums[..., 1] / sums[..., 0])
             gain = sample.estimate(lambda sums: (sums[..., 1] - sums[..., 3]) / sums[..., 0])
             gain = replace(gain, low=max(gain.low, -1.0), high=min(gain.high, 1.0))

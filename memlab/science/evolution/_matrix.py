@@ -24,7 +24,6 @@ from memlab.science.evaluation.parts import (
     Floats,
     Gold,
     Ints,
-    Log,
     Statistic,
     TopK,
     mean,
@@ -32,7 +31,7 @@ from memlab.science.evaluation.parts import (
     value_statistic,
 )
 
-__all__ = ["FeedbackGoal", "Goal", "LabelGoal", "Matrix", "read_columns", "sum_by_cluster"]
+__all__ = ["FeedbackGoal", "Goal", "LabelGoal", "Matrix", "read_columns"]
 
 _CACHE_BYTES = 192_000_000
 """The size of the values that are kept: 800 subexpressions of 300 recalls of 100 candidates."""
@@ -174,10 +173,3 @@ class FeedbackGoal:
 
 
 Goal = LabelGoal | FeedbackGoal
-
-
-def sum_by_cluster(log: Log, totals: Floats) -> Floats:
-    """Sum the totals of recalls within each cluster."""
-    sums = np.zeros((log.clusters, totals.shape[1]))
-    np.add.at(sums, log.cluster, totals)
-    return sums

@@ -27,7 +27,7 @@ from memlab.science.breeding import crossover, mutate
 from memlab.science.evaluation.parts import Floats, Ints, search_point
 from memlab.science.evolution._archive import Archive, Program
 from memlab.science.evolution._data import Data, Part
-from memlab.science.evolution._matrix import LabelGoal, sum_by_cluster
+from memlab.science.evolution._matrix import LabelGoal
 from memlab.subjects.lens import literals
 from memlab.subjects.lens.edit import edited
 
@@ -84,7 +84,7 @@ def score_program(part: Part, policy: Policy, parents: tuple[str, ...], operator
     """Score a policy on a part of the data, and return it as a program."""
     scores = part.matrix.scores(policy)
     totals = part.goal.totals(scores)
-    sums = sum_by_cluster(part.log, totals)
+    sums = part.log.sum_by_cluster(totals)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(part.goal.statistic(sums.sum(axis=0)))
         clusters, outcome = part.goal.statistic(sums), part.goal.statistic(totals)
