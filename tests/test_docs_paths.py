@@ -24,7 +24,8 @@ def test_a_page_names_files_that_exist(page: Path) -> None:
     assert sorted(name for name in missing if not MADE_BY_A_READER.search(name)) == []
 
 
-def test_the_table_of_contents_of_the_code_names_files() -> None:
-    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    table = page.partition("## Where to look")[2].partition("\n## ")[0]
+def test_the_pages_about_the_code_name_files_and_are_short() -> None:
+    pages = [ROOT / "docs" / name for name in ("where-to-look.md", "architecture.md")]
+    table, architecture = (page.read_text(encoding="utf-8") for page in pages)
     assert len(NAMED.findall(table)) > 40
+    assert architecture.count("\n") <= 200
