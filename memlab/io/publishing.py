@@ -44,8 +44,6 @@ from memlab.science.bench.parts import summarise_rows
 from memlab.science.cells import Cell, package_versions, read_cells
 from memlab.science.experiments import Experiment, digest_data
 
-__all__ = ["FORMAT", "PublishedPack", "publish_pack", "pull_pack"]
-
 FORMAT = 1
 """Version of the file; a reader knows its own version and older ones."""
 

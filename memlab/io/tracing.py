@@ -20,8 +20,6 @@ from memlab.kernel.version import __version__
 from memlab.subjects.lab import Lab
 from memlab.subjects.listening import Listener, VerbCall
 
-__all__ = ["trace"]
-
 _CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """The variable of the conventions. memlab writes spans and no events, so EVENT_ONLY captures nothing."""
 

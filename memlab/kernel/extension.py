@@ -21,19 +21,6 @@ from memlab.errors import ExtensionWarning, InputError
 from memlab.kernel.base.printable import printable
 from memlab.kernel.registry import REGISTRIES, Declaration, Owned
 
-__all__ = [
-    "GROUP",
-    "Extension",
-    "describe_missing",
-    "extend",
-    "extensions",
-    "forget_extension",
-    "load_installed",
-    "register_extension",
-    "register_own",
-    "registered_names",
-]
-
 GROUP = "memlab.extensions"
 """Entry point group in which installed packages name their extensions."""
 

@@ -15,8 +15,6 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["FORMER_PATHS", "moved_name", "present_path", "redirect_former_paths"]
-
 # Packages and modules that moved as a whole, by the package that contains them now.
 _PACKAGES = {
     "kernel": (

@@ -14,8 +14,6 @@ from typing import Any
 
 from memlab.kernel.registry import Registry
 
-__all__ = ["HOOKS", "PARTS", "POINTS", "Hook", "list_hooks", "load_function", "load_part"]
-
 POINTS = {
     "compare": "(core) -> a Comparing, which relates new memories to existing ones; the last declared hook counts",
     "describe-text": "() -> a Describing, which finds tags, summary, names and feelings of a text; the last declared "

@@ -13,8 +13,6 @@ from memlab.errors import InputError
 from memlab.kernel.base.display import Displayed, Markup, box, clip, details
 from memlab.kernel.base.printable import printable
 
-__all__ = ["REGISTRIES", "Declaration", "Owned", "Registry", "split_owner"]
-
 
 class Declaration(Protocol):
     """An item of a registry: a value with a name and an owner."""

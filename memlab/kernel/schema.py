@@ -11,32 +11,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = [
-    "EDGE",
-    "FIELDS",
-    "FIXED",
-    "KINDS",
-    "MEMORY",
-    "NEVER",
-    "OF_THE_USER",
-    "OUTCOMES",
-    "PROVENANCES",
-    "RECALLABLE",
-    "RELATIONS",
-    "ROLES",
-    "SCOPES",
-    "SOURCES",
-    "SPEAKER_ROLES",
-    "STATUSES",
-    "USES",
-    "VISIBILITIES",
-    "Column",
-    "infer_role",
-    "is_open_word",
-    "is_single_valued",
-    "normalise_word",
-]
-
 Storage = Literal["num", "bool", "time", "word", "name", "text", "note", "list"]
 
 NEVER = -(2**63)

@@ -24,8 +24,6 @@ from memlab.kernel.base.arguments import Taken, describe_value
 from memlab.kernel.base.progress import Step
 from memlab.kernel.version import __version__
 
-__all__ = ["Executor", "Workers", "run_tasks"]
-
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 

@@ -32,19 +32,6 @@ from memlab.kernel.base.progress import Step
 from memlab.kernel.version import __version__
 from memlab.science.batch import run_tasks
 
-__all__ = [
-    "Cell",
-    "Inputs",
-    "Outcome",
-    "find_cell",
-    "hash_inputs",
-    "lock_folder",
-    "package_versions",
-    "read_cells",
-    "run_cells",
-    "write_cell",
-]
-
 _Task = TypeVar("_Task")
 
 _FORMAT = 1

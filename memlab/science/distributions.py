@@ -10,16 +10,6 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-__all__ = [
-    "beta_quantile",
-    "f_tail",
-    "log_beta",
-    "normal_cdf",
-    "normal_quantile",
-    "t_cdf",
-    "t_quantile",
-]
-
 _STIRLING = 10.0
 """The value from which eight terms of Stirling's series give all digits of a double."""
 _TINY = 1e-300

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["fit_isotonic", "fit_logistic", "fit_ridge", "predict_chance"]
-
 Floats = NDArray[np.float64]
 
 _STEPS = 100

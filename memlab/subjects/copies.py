@@ -13,8 +13,6 @@ from memlab.errors import InputError
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.journal import Journal, copy_journal
 
-__all__ = ["copy_for_workers"]
-
 
 @contextmanager
 def copy_for_workers(lab: Any) -> Iterator[Callable[[], Any]]:

@@ -25,28 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "BLUE",
-    "CYCLE",
-    "GREY",
-    "INK",
-    "ORANGE",
-    "RESULTS_PAGE",
-    "STYLE",
-    "Draw",
-    "OnAxes",
-    "OnPanels",
-    "add_legend",
-    "draw_figure",
-    "draw_panels",
-    "draw_ranks",
-    "draw_svg",
-    "render_latex",
-    "render_page",
-    "render_svg",
-    "write_page",
-]
-
 RESULTS_PAGE = Path(__file__).parent / "results.html"
 """The template of a page of figures and tables, for ``render_page``."""
 

@@ -32,21 +32,6 @@ from memlab.kernel.state import (
     to_datetimes,
 )
 
-__all__ = [
-    "FactTimes",
-    "are_valid_at",
-    "build_facts_frame",
-    "compute_relevance",
-    "fact_text",
-    "find_facts",
-    "get_fact_times",
-    "have_status",
-    "phrase_fact",
-    "read_validity",
-    "retract",
-    "split_validity",
-]
-
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 

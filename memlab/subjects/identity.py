@@ -20,8 +20,6 @@ from memlab.kernel.schema import MEMORY, OF_THE_USER
 from memlab.kernel.state import State, hidden_rows, validate_text
 from memlab.kernel.verbs.gate import is_agent
 
-__all__ = ["ROLES", "Identity", "Role", "is_fact"]
-
 Role = Literal["reader", "member", "owner"]
 
 ROLES: tuple[str, ...] = get_args(Role)

@@ -86,8 +86,6 @@ if TYPE_CHECKING:
     from memlab.subjects.retention.retention import LabUpkeep
     from memlab.subjects.review.review import Quarantined
 
-__all__ = ["ACCESSORS", "Lab"]
-
 
 def _check_memories(value: Any) -> Any:
     """Return a list of memories unchanged, or a `Misfit` for any other value."""

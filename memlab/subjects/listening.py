@@ -17,8 +17,6 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import describe_value, warn_caller
 from memlab.kernel.base.logs import LOGGER
 
-__all__ = ["VERBS", "Listener", "Listeners", "VerbCall"]
-
 # The methods that are reported, by the component that has them; each under the name of its verb.
 _METHODS: dict[str, dict[str, str]] = {
     "questions": {"ask": "recall"},

@@ -11,17 +11,6 @@ import socket
 
 from memlab.errors import InputError
 
-__all__ = [
-    "HOST",
-    "REQUEST_SECONDS",
-    "is_loopback",
-    "is_same_token",
-    "max_connections",
-    "new_token",
-    "open_socket",
-    "own_host_names",
-]
-
 HOST = "127.0.0.1"
 """The address of this machine that no other machine can reach."""
 

@@ -16,8 +16,6 @@ from memlab.kernel.journal import Event
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.state import PLACEHOLDER, declared_names, entity_key
 
-__all__ = ["make_repairer", "repair_names"]
-
 
 def make_repairer() -> Callable[[Event], dict[str, Any] | None]:
     """Return a function that repairs the events of one journal when called in order.

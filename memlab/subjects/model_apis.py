@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-__all__ = ["Answer", "Api", "find_api", "find_refused", "read_answer"]
-
 Fields = dict[str, Any]
 
 

@@ -34,21 +34,6 @@ from memlab.kernel.version import __version__
 from memlab.subjects.loopback import is_loopback
 from memlab.subjects.model_apis import Api, find_api, find_refused, read_answer
 
-__all__ = [
-    "MAX_BYTES",
-    "Answers",
-    "Broken",
-    "LanguageModel",
-    "Otherwise",
-    "Refused",
-    "Reply",
-    "Unreached",
-    "Usage",
-    "post",
-    "read_json_answer",
-]
-
-
 # -- one request and its reply, within a number of bytes and of seconds
 
 

@@ -13,8 +13,6 @@ from memlab.kernel.journal import KeySource
 from memlab.kernel.policies import PackLike
 from memlab.subjects.lab import Lab
 
-__all__ = ["load_lab", "open_lab"]
-
 
 @checked
 def open_lab(

@@ -32,21 +32,6 @@ if TYPE_CHECKING:
     from memlab.kernel.verbs.results import Remembered
     from memlab.subjects.lab import Lab
 
-__all__ = [
-    "Path",
-    "Record",
-    "Records",
-    "Write",
-    "build_write",
-    "clean_text",
-    "decode_value",
-    "encode_value",
-    "iter_texts",
-    "join_texts",
-    "matches_filter",
-    "redact_value",
-]
-
 MAX_SEARCHED = 20_000
 """Maximum characters of a value that are searched; longer values are stored completely."""
 # Python's JSON decoder recurses; 100 levels are far within its limit.

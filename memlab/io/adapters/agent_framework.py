@@ -25,8 +25,6 @@ from memlab.subjects.lab import Lab
 with require_extra("agent-framework", "memlab.io.adapters.agent_framework"):
     from agent_framework import ContextProvider, Message
 
-__all__ = ["LabContext"]
-
 
 class LabContext(ContextProvider):
     """Context provider that recalls memories before each run of an agent.

@@ -39,8 +39,6 @@ from memlab.kernel.recall import Hits
 from memlab.kernel.state import is_blank
 from memlab.subjects.lab import Lab
 
-__all__ = ["MemoryFiles"]
-
 # The directory of Claude's memory tool.
 ROOT = "/memories"
 _COMMANDS: dict[str, dict[str, bool]] = {

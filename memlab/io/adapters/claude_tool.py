@@ -23,8 +23,6 @@ with require_extra("claude", "memlab.io.adapters.claude_tool"):
         ToolError,
     )
 
-__all__ = ["AsyncLabMemoryTool", "LabMemoryTool"]
-
 
 class LabMemoryTool(BetaAbstractMemoryTool):
     """Claude's memory tool of the ``anthropic`` SDK, which stores files in a lab.

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
     from memlab.kernel.recall import Hits
 
-__all__ = ["LabMemoryService"]
-
 
 class LabMemoryService(BaseMemoryService):
     """Memory service of ADK runners whose memories are in a lab.

@@ -19,8 +19,6 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import open_regular
 from memlab.subjects.lab import Lab
 
-__all__ = ["HOSTS", "answer_hook", "hook_settings", "read_transcript"]
-
 _TAIL_BYTES = 16 << 20
 """Maximum bytes of a transcript that are read, from its end: hours of work, in about a second."""
 

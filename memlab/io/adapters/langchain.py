@@ -34,8 +34,6 @@ with require_extra("langchain", "memlab.io.adapters.langchain"):
     from langgraph.config import get_config
     from pydantic import Field
 
-__all__ = ["LabMiddleware", "LabRetriever"]
-
 
 class _Run(TypedDict):
     """The recall of a run, as the agent's state has it."""

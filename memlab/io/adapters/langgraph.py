@@ -62,8 +62,6 @@ with require_extra("langgraph", "memlab.io.adapters.langgraph"):
         validate_op_namespace,
     )
 
-__all__ = ["LabStore"]
-
 # Operators of LangGraph, written with "$".
 _OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte")
 # Texts of an item that are searched separately; an item with more of them is a list rather than a record.

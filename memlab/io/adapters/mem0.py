@@ -52,8 +52,6 @@ from memlab.kernel.state import is_blank
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab
 
-__all__ = ["AsyncMem0Memory", "Mem0Memory"]
-
 _logger = logging.getLogger(__name__)
 # The value of mem0's ``memory_type``.
 _PROCEDURAL = "procedural_memory"

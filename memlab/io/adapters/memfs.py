@@ -39,8 +39,6 @@ from memlab.kernel.verbs.core import Memories, MemoryLike, listed_memories
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.lab import Lab
 
-__all__ = ["Synced", "read_memfs", "write_memfs"]
-
 # Front matter with its fences; the line of an unchanged copy; the description; names valid on every system.
 _FRONT = re.compile(r"---\r?\n(.*?)^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
 _VIEW = re.compile(r'^memlab: "(\d+) ([0-9a-f]{8})"\r?$', re.MULTILINE)

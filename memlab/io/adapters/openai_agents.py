@@ -36,8 +36,6 @@ from memlab.kernel.privacy import personal_kinds
 from memlab.kernel.state import is_blank
 from memlab.subjects.lab import Lab
 
-__all__ = ["LabSession"]
-
 # Provenance of a turn by role; answers of a model are inferred.
 _PROVENANCE = {
     "user": "user-stated",

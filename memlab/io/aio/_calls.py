@@ -17,8 +17,6 @@ from memlab.subjects.agent_verbs.session import Session
 from memlab.subjects.agents.turns import Turns
 from memlab.subjects.lab import Lab
 
-__all__ = ["LIVE", "Call", "LabThread"]
-
 LIVE = (Lab, Agent, Session, Turns)
 """Results whose methods use the lab, so they are awaited, too. All other results are values."""
 

@@ -16,8 +16,6 @@ from memlab.subjects.lab import ACCESSORS, Lab
 from memlab.subjects.listening import Listener, VerbCall
 from memlab.subjects.opening import open_lab
 
-__all__ = ["AsyncLab"]
-
 
 class AsyncLab:
     """A lab to await: each verb and accessor of ``Lab``, for event loops.

@@ -20,17 +20,6 @@ from memlab.io.formats.entries import Entries, parse_json_lines
 from memlab.io.formats.lines import Lines, Notes, decode_json, read_document
 from memlab.io.formats.messages import unwrap_message
 
-__all__ = [
-    "is_codex",
-    "is_inspect",
-    "is_server_memory",
-    "is_spans",
-    "parse_codex",
-    "parse_inspect",
-    "parse_server_memory",
-    "parse_spans",
-]
-
 
 def _list_objects(value: object) -> Iterator[dict[str, Any]]:
     """Yield the objects in a list, or nothing for a value that is not a list."""

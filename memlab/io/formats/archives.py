@@ -19,8 +19,6 @@ from memlab.errors import DatasetError
 from memlab.io.formats.lines import MAX_DOCUMENT_BYTES, Notes
 from memlab.kernel.base.disk import open_regular
 
-__all__ = ["is_archive", "open_archive", "read_member", "unpack_archive"]
-
 MAX_UNPACKED_BYTES = 4 << 30
 """Maximum bytes of all readable files of an archive; exports of ten years of messages have a tenth."""
 

@@ -19,22 +19,6 @@ from memlab.kernel.graph import NODE_KINDS, node_kinds, node_numbers
 from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state import State, visible_rows
 
-__all__ = [
-    "EDGES",
-    "ENGINE",
-    "FRAME",
-    "MEMORIES",
-    "SCHEMA",
-    "Bundle",
-    "build_bundle",
-    "build_bundle_from_frame",
-    "build_memory_frame",
-    "is_memories",
-    "join_node_name",
-    "read_memory_table",
-    "split_node_name",
-]
-
 SCHEMA = 1
 """Version of the contents of an export; a reader knows its own version and older ones."""
 

@@ -21,15 +21,6 @@ from memlab.io.formats.columns import parse_instant
 from memlab.io.formats.lines import Notes, decode_json, read_document
 from memlab.kernel.base.clock import from_micros
 
-__all__ = [
-    "is_discord",
-    "is_slack",
-    "is_telegram",
-    "parse_discord",
-    "parse_slack",
-    "parse_telegram",
-]
-
 Rows = Iterator[tuple[int, dict[str, Any]]]
 
 

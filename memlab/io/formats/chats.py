@@ -35,8 +35,6 @@ from memlab.io.formats.labelled import (
 )
 from memlab.kernel.base.arguments import checked
 
-__all__ = ["read_beam", "read_lmeb", "read_longmemeval"]
-
 # Names and paths of the benchmark, in the folder of each chat.
 _CHAT = "chat.json"
 _QUESTIONS = Path("probing_questions") / "probing_questions.json"

@@ -16,8 +16,6 @@ from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.clock import check_instant, to_micros
 from memlab.kernel.schema import FIELDS, KINDS, MEMORY, normalise_word
 
-__all__ = ["TARGETS", "Rows", "parse_instant"]
-
 # The upper bound of a time in each unit, and the microseconds per unit. Bounds are a factor of
 # 1,000 apart, so times after 1973 fit one unit only.
 _UNITS = (

@@ -20,18 +20,6 @@ from memlab.io.formats.messages import ROLES, is_message, parse_role, unwrap_mes
 from memlab.io.formats.parquet_limits import UNREADABLE
 from memlab.kernel.base.arguments import Called
 
-__all__ = [
-    "Entries",
-    "convert_entries",
-    "find_conversation",
-    "is_pandas",
-    "parse_document",
-    "parse_json_lines",
-    "parse_sheet",
-    "read_frame",
-    "read_pandas",
-]
-
 Entries = Iterator[tuple[int, Mapping[str, Any]]]
 
 # The number of entries that decide the kind of a source: enough to see each column, and few enough

@@ -21,8 +21,6 @@ from memlab.io.formats.lines import decode_json, read_lines, read_text
 from memlab.io.formats.records import Wrong, check_column_value
 from memlab.kernel.schema import KINDS, MEMORY, normalise_word
 
-__all__ = ["is_langgraph", "is_mem0", "read_langgraph", "read_mem0"]
-
 # Suffixes of JSON Lines.
 _LINES = (".jsonl", ".ndjson")
 # Fields of every item of a LangGraph store.

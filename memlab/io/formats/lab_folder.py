@@ -29,15 +29,6 @@ from memlab.kernel.policies import (
 )
 from memlab.kernel.state import State, policy_events
 
-__all__ = [
-    "build_event_frame",
-    "compute_lab_id",
-    "export_policies",
-    "is_lab",
-    "read_lab",
-    "restore_pack",
-]
-
 _UNNUMBERED = 2
 """Vocabulary of an export without a number. Vocabularies 1 and 2 differ by one slot only."""
 

@@ -19,24 +19,6 @@ from memlab.io.formats.lines import check_values
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import check_regular, open_regular
 
-__all__ = [
-    "Conversation",
-    "LabelledConversation",
-    "Location",
-    "Question",
-    "Turn",
-    "WantedMemories",
-    "check_digest",
-    "conversation",
-    "describe_json",
-    "digest",
-    "load_json",
-    "open_text",
-    "parse_json",
-    "read_json_lines",
-    "read_questions",
-]
-
 LONGEST_LINE = 64 * 2**20
 """Maximum characters of a line of JSON Lines; it bounds what a file without line ends can claim."""
 LARGEST = 4 * 2**30

@@ -14,22 +14,6 @@ import msgspec
 from memlab.errors import DatasetError, InputError
 from memlab.kernel.base.disk import open_regular
 
-__all__ = [
-    "MAX_DOCUMENT_BYTES",
-    "MAX_LINE_BYTES",
-    "MAX_LOCATIONS",
-    "Lines",
-    "Notes",
-    "check_table",
-    "check_values",
-    "decode_json",
-    "decode_line",
-    "read_document",
-    "read_lines",
-    "read_start",
-    "read_text",
-]
-
 MAX_LOCATIONS = 1000
 """Maximum number of skipped lines of which the location is stored; all are counted."""
 

@@ -38,8 +38,6 @@ from memlab.io.formats.labelled import (
 )
 from memlab.kernel.base.arguments import Taken, checked
 
-__all__ = ["LOCOMO_SHA256", "LOCOMO_URL", "correct_evidence", "download_locomo", "read_locomo"]
-
 
 @checked
 def read_locomo(path: str | Path) -> tuple[LabelledConversation, ...]:

@@ -14,18 +14,6 @@ from memlab.kernel.base.arguments import Called, describe_value, iterate
 from memlab.kernel.schema import ROLES as WORDS
 from memlab.kernel.schema import infer_role
 
-__all__ = [
-    "ROLES",
-    "Message",
-    "Piece",
-    "is_message",
-    "parse_messages",
-    "parse_role",
-    "split_message",
-    "to_mapping",
-    "unwrap_message",
-]
-
 # The words for roles in the protocols of OpenAI, Anthropic, LangChain, Gemini, ShareGPT.
 _ROLES = {
     "user": "user",

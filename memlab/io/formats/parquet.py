@@ -25,14 +25,6 @@ from memlab.io.formats.records import (
 from memlab.kernel.base.disk import check_regular
 from memlab.kernel.schema import MEMORY
 
-__all__ = [
-    "MANIFEST",
-    "is_parquet_export",
-    "read_parquet",
-    "write_parquet_file",
-    "write_parquet_folder",
-]
-
 # Name of the manifest in a folder; it also identifies the folder as an export.
 MANIFEST = "manifest.json"
 # Key of the manifest in a file's metadata, which identifies an export.

@@ -17,8 +17,6 @@ import polars as pl
 from memlab.errors import DatasetError
 from memlab.kernel.base.disk import check_regular, open_regular
 
-__all__ = ["UNREADABLE", "scan_parquet"]
-
 UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """Errors of Polars for a damaged file; a panic does not derive from Exception."""
 

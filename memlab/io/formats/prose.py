@@ -14,8 +14,6 @@ from memlab.io.formats.columns import parse_instant
 from memlab.io.formats.lines import Lines, Notes, decode_line
 from memlab.io.formats.messages import parse_role
 
-__all__ = ["find_speakers", "has_markup", "is_log", "parse_log", "parse_notes"]
-
 _LONGEST = 1_000_000
 """Maximum bytes of a memory's text; the rest of a longer turn is counted but not stored."""
 

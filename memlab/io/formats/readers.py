@@ -62,26 +62,6 @@ from memlab.io.formats.text_formats import (
 from memlab.io.formats.whatsapp import is_whatsapp, parse_whatsapp
 from memlab.kernel.registry import Registry
 
-__all__ = [
-    "EXPORTS",
-    "IMPORTS",
-    "OWN_SUFFIXES",
-    "READERS",
-    "File",
-    "Options",
-    "Reader",
-    "Source",
-    "build_source",
-    "find_reader",
-    "is_beam",
-    "list_row_formats",
-    "list_suffixes",
-    "read_beam_folder",
-    "read_entries",
-    "read_start_of_path",
-]
-
-
 OWN_SUFFIXES = (
     ".json",
     ".jsonl",

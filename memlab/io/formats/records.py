@@ -31,17 +31,6 @@ from memlab.kernel.base.clock import from_micros, to_micros
 from memlab.kernel.graph import NODE_KINDS
 from memlab.kernel.schema import MEMORY, RELATIONS, is_open_word, normalise_word
 
-__all__ = [
-    "Record",
-    "Wrong",
-    "build_bundle_from_records",
-    "check_column_value",
-    "export_memories",
-    "export_records",
-    "format_time",
-    "parse_time",
-]
-
 _FIRST, _LAST = (
     to_micros(datetime.min.replace(tzinfo=UTC)),
     to_micros(datetime.max.replace(tzinfo=UTC)),

@@ -47,17 +47,6 @@ from memlab.kernel.base.arguments import Called, describe_value, iterate
 from memlab.kernel.base.disk import sync, translate_error
 from memlab.kernel.privacy import is_sensitive
 
-__all__ = [
-    "list_files",
-    "read_bundle",
-    "read_file",
-    "read_folder",
-    "read_object",
-    "remove_export",
-    "sweep_drafts",
-    "write_bundle",
-]
-
 MAX_FILES = 200_000
 """Maximum files of a folder, readable or not; the largest collection of notes we know has a tenth."""
 

@@ -27,19 +27,6 @@ from memlab.io.formats.records import (
 from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.language import Form, Text, read_data, read_forms, write_call
 
-__all__ = [
-    "build_file_name",
-    "is_jsonl_export",
-    "is_markdown_export",
-    "read_jsonl",
-    "read_markdown",
-    "read_sexp",
-    "render_memory_page",
-    "write_jsonl",
-    "write_markdown",
-    "write_sexp",
-]
-
 
 def is_jsonl_export(path: Path, start: str) -> bool:
     """Return whether a file begins with the header of a JSON Lines export."""

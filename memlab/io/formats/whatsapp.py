@@ -20,8 +20,6 @@ from typing import Any
 from memlab.io.formats.lines import Lines, Notes, decode_line
 from memlab.kernel.base.clock import to_micros
 
-__all__ = ["is_whatsapp", "parse_whatsapp"]
-
 # A date, a time and the rest of a line. Separators, brackets and the words between date and time differ by language.
 _HEADER = re.compile(
     r"[\u200e\u200f\ufeff]*\[?(?P<first>\d{1,4})(?P<mark>[./-])(?P<second>\d{1,2})(?P=mark)(?P<third>\d{1,4})\.?"

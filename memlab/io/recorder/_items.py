@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from memlab.errors import InputError
 from memlab.kernel.base.clock import Micros, to_micros
 
-__all__ = ["Item", "finite", "first_value", "measure_texts", "read_item", "read_items", "read_time"]
-
 _LENGTH = 2_000
 """Characters of a text that are read for ``words`` and ``overlap``, so that a long text costs little time."""
 

@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from memlab.kernel.journal import Journal
     from memlab.science.evaluation import Verdicts
 
-__all__ = ["RecordedHits", "Recorder", "record"]
-
-
 _TIMEOUT = 5.0
 """Seconds for which a search waits for another process that writes the log; it is then shown unrecorded.
 

@@ -16,8 +16,6 @@ from memlab.io.recorder._log import to_table
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.slates import Slates
 
-__all__ = ["read_spans"]
-
 # Names of a span's id and start, in OTLP's JSON and as exporters of single spans write them.
 _SPAN_IDS = ("spanId", "span_id", "id")
 _STARTS = ("startTimeUnixNano", "start_time_unix_nano")

@@ -9,8 +9,6 @@ from typing import Any
 from memlab.errors import InputError
 from memlab.io.recorder._items import read_item
 
-__all__ = ["Searched", "find_store"]
-
 
 @dataclass(frozen=True)
 class Searched:

@@ -33,19 +33,6 @@ from memlab.kernel.verbs.results import Memory
 from memlab.subjects.identity import ROLES, Identity, Role
 from memlab.subjects.lab import Lab
 
-__all__ = [
-    "NOTE",
-    "SHORTEST_TOKEN",
-    "Client",
-    "Connection",
-    "check_token",
-    "count_memories",
-    "describe_error",
-    "format_element",
-    "read_clients",
-    "restore_error",
-]
-
 
 @dataclass(frozen=True)
 class Connection:

@@ -22,8 +22,6 @@ from memlab.subjects.lab import Lab
 from memlab.subjects.loopback import is_same_token
 from memlab.subjects.opening import open_lab
 
-__all__ = ["LabDoor", "RootDoor", "default_capacity"]
-
 # Maximum file descriptors of one open lab, and the descriptors that the server reserves for its clients.
 _LAB_DESCRIPTORS = 6
 _OTHER_DESCRIPTORS = 96

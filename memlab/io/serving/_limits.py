@@ -21,8 +21,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from memlab.io.serving.forms import LONGEST_REQUEST
 from memlab.subjects.loopback import REQUEST_SECONDS, max_connections
 
-__all__ = ["MAX_LINE", "GuardedServer", "Lines", "configure"]
-
 # Bytes of the headers of a request: a token, a few names and a path.
 _MAX_HEAD = 16 << 10
 # Connections that are accepted at once. asyncio accepts as many as the backlog before it handles one of them.

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from memlab.errors import InputError, UnknownName
 from memlab.io.serving._connection import Connection
 
-__all__ = ["PROMPTS", "Prompt", "write_prompt"]
-
 # 100 kB are 25,000 tokens, more than a user types.
 _MAX_LENGTH = 100_000
 

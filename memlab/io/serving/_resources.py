@@ -22,8 +22,6 @@ from memlab.kernel.verbs.recalling.asking import read_hits
 from memlab.subjects.lens import vocabulary
 from memlab.ui.widgets.bundles import bundle
 
-__all__ = ["FIXED", "NAMED", "RECALL_APP", "Resource", "build_uri", "read_resource"]
-
 # The scheme of all addresses, which the protocol lets the server choose.
 _SCHEME = "memlab://"
 # A resource and the name or number in it; a name may contain any character, also a line end.

@@ -49,8 +49,6 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.version import __version__
 from memlab.subjects.loopback import open_socket, own_host_names
 
-__all__ = ["Door", "build_server", "run_http", "run_stdio"]
-
 # Instructions that a host shows to a model at the start of a session: when to call which tool.
 _INSTRUCTIONS = (
     "The long-term memory of an agent. Call `context` at the start of a task; `recall` before you answer about the user "

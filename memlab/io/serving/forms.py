@@ -20,30 +20,6 @@ from memlab.kernel.schema import MEMORY
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.lab import Lab
 
-__all__ = [
-    "LONGEST_REQUEST",
-    "AboutAnswer",
-    "AboutForm",
-    "ContextAnswer",
-    "ContextForm",
-    "ContextMemory",
-    "Credit",
-    "FeedbackAnswer",
-    "FeedbackForm",
-    "ForgetAnswer",
-    "ForgetForm",
-    "LearnedMemory",
-    "LoggedFeedback",
-    "MemoryAnswer",
-    "RecallAnswer",
-    "RecallForm",
-    "RememberAnswer",
-    "RememberForm",
-    "Subject",
-    "build_schema",
-    "describe_faults",
-]
-
 LONGEST_REQUEST = 4 << 20
 """Maximum bytes of a request: a memory of 1 MB takes up to three times as much when it is escaped."""
 

@@ -43,8 +43,6 @@ from memlab.kernel.recall import WEAK
 from memlab.subjects.loopback import is_loopback
 from memlab.subjects.models import Reply, Unreached, post
 
-__all__ = ["RemoteHits", "RemoteLab"]
-
 # Bytes of an answer: it contains every text twice, and a memory has at most 1 MB.
 _MAX_ANSWER_BYTES = 16 << 20
 # The newest protocol whose requests need neither a handshake nor a description of the client.

@@ -38,8 +38,6 @@ from memlab.kernel.recall import WEAK
 from memlab.kernel.schema import RECALLABLE
 from memlab.subjects.extraction.extraction import Learned
 
-__all__ = ["TOOLS", "Reply", "Tool"]
-
 _Arguments = TypeVar("_Arguments", bound=BaseModel)
 
 

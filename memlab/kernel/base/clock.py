@@ -15,19 +15,6 @@ from typing import Annotated, Any
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Called, Taken, Within, checked, describe_value
 
-__all__ = [
-    "DAY",
-    "HOUR",
-    "Clock",
-    "ManualClock",
-    "Micros",
-    "When",
-    "check_instant",
-    "from_micros",
-    "system_clock",
-    "to_micros",
-]
-
 Micros = int
 """Microseconds since 1970-01-01 UTC."""
 

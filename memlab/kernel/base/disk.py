@@ -16,25 +16,6 @@ from typing import BinaryIO
 
 from memlab.errors import DamagedLab, InputError, LabError, MemlabError, ReadOnlyLab
 
-__all__ = [
-    "MAPPED_BYTES",
-    "MAX_SOURCE",
-    "check_regular",
-    "checksum_of",
-    "is_url",
-    "open_regular",
-    "open_source",
-    "read_sealed",
-    "read_source",
-    "read_source_file",
-    "replacing",
-    "sync",
-    "sync_open",
-    "translate_error",
-    "write_sealed",
-    "writing",
-]
-
 # Bytes read at a time for a checksum: large enough for the speed of the disk, small enough for memory.
 _CHUNK = 1 << 22
 _SEAL = 9

@@ -17,26 +17,6 @@ from typing import Any, NamedTuple, TypeAlias
 from memlab.kernel.base.arguments import Count, checked
 from memlab.kernel.base.printable import printable
 
-__all__ = [
-    "Columns",
-    "Displayed",
-    "Markup",
-    "Report",
-    "Table",
-    "bar",
-    "box",
-    "clip",
-    "code_block",
-    "details",
-    "format_rows",
-    "paragraph",
-    "render_html",
-    "render_text",
-    "table",
-    "text_table",
-    "wrap",
-]
-
 BLUE, RED = "#4c78a8", "#e45756"
 # A cell that is a number, a share, an interval or empty, so that its column is aligned to the right.
 _NUMBER = re.compile(r"[-+]?[\d.,]+%?|-|\[[-\d., ]*\]|")

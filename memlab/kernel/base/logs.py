@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import logging
 
-__all__ = ["LOGGER"]
-
 # One logger for all of memlab, so that a program sets one level.
 LOGGER = logging.getLogger("memlab")
 # Without this handler Python would print warnings of a program that configured nothing.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["count_of", "json_safe", "printable"]
-
 # Replacement by character. C0 controls and DEL have pictures in Unicode; C1 controls, which some terminals obey, have none.
 _UNKNOWN = "\ufffd"
 _PICTURES = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"} | {

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Protocol
 
-__all__ = ["Step", "bar", "in_notebook"]
-
 _SECONDS_PER_LINE = 3.0
 """Interval of progress lines where no bar can be drawn: often enough to show progress, and short in a log file."""
 

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["enlarge", "return_memory", "zeros"]
-
 # Below this size a new array is as fast as a reused one. At most four arrays per thread and type are kept, because
 # blocks are rarely nested deeper.
 _SMALL = 4096

@@ -16,16 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, Self
 
-__all__ = [
-    "Background",
-    "Finished",
-    "Holder",
-    "ThreadLock",
-    "Worker",
-    "free_interrupted",
-    "watch_interrupts",
-]
-
 
 class Holder(Protocol):
     """An object with locks that an interrupted call must release."""

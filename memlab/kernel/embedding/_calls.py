@@ -25,8 +25,6 @@ from memlab.kernel.base.arguments import describe_error
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.base.threads import ThreadLock
 
-__all__ = ["Calls", "checked_vectors", "quantize"]
-
 BATCH = 256
 """Default number of texts per call. Services refuse more than 2,048 texts, and larger batches are not faster."""
 

@@ -29,19 +29,6 @@ from memlab.kernel.embedding._minilm import MiniLM
 from memlab.kernel.embedding._wordpiece import WordPiece
 from memlab.kernel.registry import Registry
 
-__all__ = [
-    "EMBEDDERS",
-    "SHIPPED_KNOTS",
-    "Embedder",
-    "EmbedderSource",
-    "EmbedderSpec",
-    "Knots",
-    "Model",
-    "calibrated",
-    "load_embedder",
-]
-
-
 # Static token vectors, averaged: the shipped model, and models of model2vec.
 
 

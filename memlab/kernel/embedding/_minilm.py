@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, require_extra
 from memlab.kernel.embedding._wordpiece import WordPiece
 
-__all__ = ["DIGEST", "MiniLM"]
-
 DIGEST = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 """SHA-256 of ``model.onnx`` in version 1.0.0 of the package. Another file would give other vectors."""
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from memlab.kernel.embedding._embedder import Embedder, load_embedder
 
-__all__ = ["SAMPLE", "measure_scale"]
-
 SAMPLE = 200
 """Texts of a calibration. They make 19,900 pairs, so about 20 are beyond the last quantile below."""
 

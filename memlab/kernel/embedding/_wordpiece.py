@@ -19,8 +19,6 @@ from unicodedata import normalize
 
 import msgspec
 
-__all__ = ["WordPiece"]
-
 
 class WordPiece:
     """The tokeniser that a file ``tokenizer.json`` describes.

@@ -30,9 +30,6 @@ from typing import NamedTuple
 from memlab.kernel.english._stop_words import STOP_WORDS
 from memlab.kernel.english._words import padded, word_pattern, words_of
 
-__all__ = ["SAYS", "Asked", "Restated", "Signs", "asks_for_fact", "restated", "signs_of"]
-
-
 # Some words are signs of a time, a number or a speaker in a text, or of the subject of a question.
 
 

@@ -7,8 +7,6 @@ is indexed, and BM25 gives frequent words a low weight.
 
 from __future__ import annotations
 
-__all__ = ["STOP_WORDS"]
-
 # The lists are texts, because a set of 150 string literals is unreadable.
 _LISTS = {
     "english": """

@@ -14,26 +14,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-__all__ = [
-    "NUMBER_WORDS",
-    "WEEKDAYS",
-    "Shape",
-    "Token",
-    "first_of",
-    "holds",
-    "lexicon",
-    "number_of",
-    "padded",
-    "phrases",
-    "read_number",
-    "table",
-    "tokenize",
-    "vocabulary",
-    "word_pattern",
-    "words_of",
-]
-
-
 Shape = Literal["word", "spoken", "hyphenated", "joined", "clitic", "value"]
 """The definition of a word, by which a text is split; see `tokenize`."""
 

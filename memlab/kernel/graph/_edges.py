@@ -25,8 +25,6 @@ from memlab.kernel.graph._nodes import (
 )
 from memlab.kernel.schema import RELATIONS
 
-__all__ = ["Crossings", "Edges"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

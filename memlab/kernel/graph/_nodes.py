@@ -22,25 +22,6 @@ from memlab.errors import DamagedLab, InputError, UnknownName
 from memlab.kernel.base.disk import MAPPED_BYTES, replacing
 from memlab.kernel.graph._sparse import sort_by_number
 
-__all__ = [
-    "COLUMNS",
-    "NODE_KINDS",
-    "Adjacency",
-    "Base",
-    "Ends",
-    "IncidentEdges",
-    "Layout",
-    "Nodes",
-    "StoredEdges",
-    "node_codes",
-    "node_kinds",
-    "node_numbers",
-    "read_edges",
-    "to_integers",
-    "write_edges",
-]
-
-
 Ints = NDArray[np.int64]
 
 NODE_KINDS = ("memory", "tag", "cluster", "entity")

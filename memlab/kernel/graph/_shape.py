@@ -20,21 +20,6 @@ from memlab.kernel.graph._edges import Edges
 from memlab.kernel.graph._nodes import node_kinds, to_integers
 from memlab.kernel.graph._sparse import SparseMatrix, build_matrix
 
-__all__ = [
-    "Clustering",
-    "Communities",
-    "Path",
-    "SimpleGraph",
-    "Trace",
-    "bridges",
-    "clustering",
-    "communities",
-    "density",
-    "simple_graph",
-    "trace",
-]
-
-
 Ints = NDArray[np.int64]
 
 

@@ -17,20 +17,6 @@ from memlab.kernel.base.scratch import zeros
 from memlab.kernel.graph._edges import Edges
 from memlab.kernel.graph._nodes import NODE_KINDS, SHIFT, Layout, Nodes, node_kinds
 
-__all__ = [
-    "SPREAD_MODES",
-    "EdgeBatch",
-    "Limits",
-    "PassOn",
-    "Seeds",
-    "Spread",
-    "activate",
-    "pagerank",
-    "spread",
-    "unique_places",
-]
-
-
 # One wave of spreading: the nodes that pass activation on, the edges crossed, and the amounts that
 # a policy allows.
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from memlab.kernel.base.scratch import enlarge
 
-__all__ = ["Grown", "best", "compact", "is_in_sorted", "products", "products_below", "ranges"]
-
 
 def is_in_sorted(rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return a mask of the ``rows`` that occur in the sorted ``others``.

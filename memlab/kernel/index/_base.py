@@ -33,25 +33,6 @@ from memlab.kernel.base.disk import checksum_of, read_sealed, sync, write_sealed
 from memlab.kernel.index._vectors import BLOCK, Vectors
 from memlab.kernel.registry import Registry
 
-__all__ = [
-    "ANNOY",
-    "KINDS",
-    "Base",
-    "Header",
-    "Kind",
-    "Opened",
-    "Points",
-    "Projection",
-    "build_base",
-    "check_bases",
-    "draft_of",
-    "list_bases",
-    "remove",
-    "sample_checksum",
-    "search_k",
-]
-
-
 # The interface of a kind of index: how a file is built, and how it is searched.
 #
 # memlab has one kind, Annoy. Code outside the kind handles the life cycle, the projection, exact scores, and deleted

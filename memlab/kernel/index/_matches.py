@@ -23,21 +23,6 @@ from memlab.kernel.base.scratch import zeros
 from memlab.kernel.index._arrays import best, compact, ranges
 from memlab.kernel.index._postings import Passages, TermHits
 
-__all__ = [
-    "GroupLengths",
-    "InPassages",
-    "Matches",
-    "bm25",
-    "check_statistics",
-    "coverage",
-    "group_bm25",
-    "group_lengths",
-    "group_scores",
-    "idf",
-    "idf_mass",
-]
-
-
 # BM25 and coverage from the postings of a query. Only rows with a posting are read.
 #
 # Lucene's form: ``idf * tf / (tf + k1 * (1 - b + b * length / mean))`` with ``idf = log(1 + (N - df + .5) / (df +

@@ -48,9 +48,6 @@ from memlab.kernel.index._base import (
 )
 from memlab.kernel.index._vectors import BLOCK, Vectors
 
-__all__ = ["Build", "Neighbours", "build_from_spool", "sweep"]
-
-
 # The process that builds an index. At most one runs at a time, and its exit status is always read.
 #
 # The lock is ``flock`` on an open file that the builder inherits. The operating system releases it when the builder

@@ -24,9 +24,6 @@ from memlab.kernel.english import STOP_WORDS
 from memlab.kernel.index._arrays import Grown, compact, ranges
 from memlab.kernel.index._tokens import LONG, Tokens, Written, passages_of, words_of
 
-__all__ = ["Passages", "Query", "Segment", "TermHits", "Words", "merge_segments", "segment_of"]
-
-
 # Postings as columns: immutable segments sorted by term and row, which are merged as they accumulate.
 #
 # As in a log-structured merge tree, a segment is merged into the previous segment when it has a quarter of its size. So

@@ -17,8 +17,6 @@ from memlab.kernel.base.progress import bar
 from memlab.kernel.index._arrays import best
 from memlab.kernel.index._neighbours import Neighbours
 
-__all__ = ["IndexReport", "report"]
-
 # The number of queries that are scored exactly at a time, and of exact searches that are timed. Larger numbers would
 # only take time.
 _BATCH = 8

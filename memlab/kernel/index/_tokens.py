@@ -24,16 +24,6 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.english import signs_of
 from memlab.kernel.index._arrays import Grown, ranges
 
-__all__ = [
-    "LANGUAGES",
-    "LONG",
-    "Tokens",
-    "Written",
-    "passages_of",
-    "words_of",
-]
-
-
 LANGUAGES = (
     *(
         "none",

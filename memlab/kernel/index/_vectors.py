@@ -32,9 +32,6 @@ from memlab.kernel.base.disk import MAPPED_BYTES, open_source, replacing
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.index._arrays import Grown, best, is_in_sorted
 
-__all__ = ["BLOCK", "EXACT_UP_TO", "Approximate", "Stored", "Vectors", "View"]
-
-
 # Integer vectors are stored as int8, first in a memory-mapped file, then in memory for later rows.
 #
 # int8 takes a quarter of the space of float32, on disk, in memory and in the pages that a search reads. Converting

@@ -42,19 +42,6 @@ from memlab.kernel.journal._reading import (
 )
 from memlab.kernel.journal._vault import ENCRYPTED, data_file, encryption_of
 
-__all__ = [
-    "Fault",
-    "copy_journal",
-    "copy_rows",
-    "find_faults",
-    "is_intact",
-    "open_connection",
-    "read_head",
-    "replace_rows",
-    "stamp_copy",
-]
-
-
 _KEYS = {
     "event": ("seq",),
     "payload": ("id",),

@@ -22,24 +22,6 @@ import msgspec
 from memlab.errors import DamagedLab, InputError, NewerLab
 from memlab.kernel.base.clock import Micros
 
-__all__ = [
-    "CHAIN_BYTES",
-    "FORMAT",
-    "RESTORE",
-    "SALT_BYTES",
-    "Event",
-    "chain_event",
-    "check_event_format",
-    "checksum",
-    "decode_body",
-    "digest_parts",
-    "digest_text",
-    "encode_body",
-    "hash_digests",
-    "initial_chain",
-]
-
-
 RESTORE = "`memlab upkeep check` says what is damaged, and `memlab upkeep restore` puts a backup in its place."
 """The last sentence of every message about damage: the commands that help."""
 

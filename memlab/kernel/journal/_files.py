@@ -24,9 +24,6 @@ from memlab.kernel.base.disk import open_regular, sync, sync_open
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.journal._events import RESTORE
 
-__all__ = ["RESTORED", "Head", "HeadFile", "WriterLock"]
-
-
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0002, 0.002
 """Seconds between two attempts to take the lock.
 

@@ -43,9 +43,6 @@ from memlab.kernel.journal._reading import Reading
 from memlab.kernel.journal._vault import KeySource, Vault, data_file, sql_errors, unlock
 from memlab.kernel.journal._writing import HashPaths, Transaction, no_hashes
 
-__all__ = ["Journal", "JournalView"]
-
-
 _WAL_LIMIT = 4_000_000
 """Size in bytes of the write-ahead log above which the next write empties it.
 

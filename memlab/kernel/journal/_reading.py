@@ -28,15 +28,6 @@ from memlab.kernel.journal._events import (
 )
 from memlab.kernel.journal._vault import sql_errors
 
-__all__ = [
-    "SEALING",
-    "Reading",
-    "compute_link",
-    "row_is_sound",
-    "text_is_sound",
-    "vectors_are_sound",
-]
-
 SEALING = ("seal", "thin")
 """The kinds of events that hold digests of new and thinned segments."""
 

@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from memlab.kernel.journal._reading import Reading
     from memlab.kernel.privacy import Screened
 
-__all__ = ["HashPaths", "Scrub", "Transaction", "no_hashes", "rechain"]
-
-
 # These functions remove content from a journal that otherwise only grows, so that no byte of it
 # stays in the files.
 #

@@ -33,16 +33,6 @@ from memlab.kernel.policies._packs import (
 )
 from memlab.kernel.policies._slots import get_slot
 
-__all__ = [
-    "PolicyLike",
-    "SinglePolicy",
-    "as_pack",
-    "as_packs",
-    "is_pack_text",
-    "list_policies",
-    "read_policy",
-]
-
 PolicyLike: TypeAlias = Annotated[Any, AsGiven]
 """A policy or a pack, in one of these forms:
 

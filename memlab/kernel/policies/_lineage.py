@@ -10,8 +10,6 @@ from memlab.errors import InputError
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 
-__all__ = ["Lineage", "read_lineage"]
-
 _PARENTS, _CHARACTERS = 100, 100
 """Limits of what an event stores: a search may merge many parents, and a SHA-256 hash has 64 characters."""
 

@@ -19,20 +19,6 @@ from functools import cache
 from typing import Literal, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-__all__ = [
-    "DEPTH",
-    "MAX_ENCODED",
-    "SPELLED",
-    "VIEWS",
-    "Edit",
-    "View",
-    "Way",
-    "has_broken_token",
-    "read_views",
-    "strip_disguise",
-]
-
-
 # A view is a text with replaced parts. It maps each of its characters to the original text.
 
 

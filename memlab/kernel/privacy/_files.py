@@ -14,15 +14,6 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 
-__all__ = [
-    "IGNORE_FILES",
-    "SENSITIVE",
-    "Ignored",
-    "find_ignore_file",
-    "is_sensitive",
-    "split_sensitive",
-]
-
 # Only memlab reads ``.secretsignore``. It lists files that are in version control and must not be read.
 IGNORE_FILES = (".gitignore", ".secretsignore")
 

@@ -26,8 +26,6 @@ from memlab.kernel.privacy._values import (
     looks_generated,
 )
 
-__all__ = ["KINDS", "Kind"]
-
 Accept = Callable[[str], bool]
 
 

@@ -28,20 +28,6 @@ from memlab.kernel.privacy._secret_names import (
     may_hold_seed_phrase,
 )
 
-__all__ = [
-    "LONG",
-    "Finding",
-    "Screened",
-    "Screening",
-    "are_ordinary",
-    "is_ordinary",
-    "refuse",
-    "refuse_strings",
-    "screen",
-    "screen_many",
-]
-
-
 # Most texts are ordinary. They contain nothing that the gate has to examine, so only this test is run on them.
 #
 # An ordinary text has no telling word and no long run of characters except words. It has no escape, no line break

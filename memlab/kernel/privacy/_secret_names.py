@@ -23,19 +23,6 @@ from memlab.kernel.privacy._values import (
     is_random,
 )
 
-__all__ = [
-    "MIN_SEED_WORDS",
-    "PERSONAL",
-    "TELLING_NAMES",
-    "find_named_secrets",
-    "find_personal",
-    "find_private_keys",
-    "find_seed_phrases",
-    "may_hold_seed_phrase",
-    "personal_kinds",
-]
-
-
 Match = tuple[str, int, int]
 """The kind of a secret, and the start and end of its value."""
 

@@ -9,23 +9,6 @@ import math
 import re
 from collections import Counter
 
-__all__ = [
-    "entropy",
-    "has_digit",
-    "has_symbol",
-    "is_basic",
-    "is_login",
-    "is_mixed",
-    "is_path",
-    "is_placeholder",
-    "is_random",
-    "is_random_hex",
-    "is_url_password",
-    "is_wallet_key",
-    "looks_generated",
-]
-
-
 # Words and patterns that documentation and code write in place of a secret.
 _PLACEHOLDERS_TEXT = """
     1234 abcd any api-key apikey bool bytes changeit changeme credential credentials default empty example expired false

@@ -22,9 +22,6 @@ from memlab.kernel.recall._query import QuestionFeatures
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import State
 
-__all__ = ["Candidates", "corrects", "min_max", "takes_over"]
-
-
 # Features of statements that replace an older answer on the same subject.
 
 

@@ -31,17 +31,6 @@ if TYPE_CHECKING:
     from memlab.kernel.language import Policy
     from memlab.kernel.privacy import Finding
 
-__all__ = [
-    "WEAK",
-    "Hit",
-    "Hits",
-    "Recalled",
-    "ScoreExplanation",
-    "is_weak",
-    "read_memories",
-    "similar",
-]
-
 
 class Recalled(NamedTuple):
     """The fields of a memory that a hit shows."""

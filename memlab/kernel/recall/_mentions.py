@@ -25,18 +25,6 @@ from memlab.kernel.english import NUMBER_WORDS, word_pattern
 from memlab.kernel.index import Words
 from memlab.kernel.state import State
 
-__all__ = [
-    "Phrases",
-    "Span",
-    "Triggers",
-    "days_from",
-    "file_namer",
-    "named_dates",
-    "occurs",
-    "tag_namer",
-]
-
-
 Span = tuple[int, int]
 """Start and end of a span of time in microseconds UTC; the end is exclusive."""
 

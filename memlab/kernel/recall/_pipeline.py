@@ -56,22 +56,6 @@ from memlab.kernel.recall._slating import bytes_of, log
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import State, ViewerState
 
-__all__ = [
-    "Recaller",
-    "admit",
-    "admitted_rows",
-    "cut",
-    "estimate_known",
-    "explore",
-    "find",
-    "score",
-    "scores_of",
-    "seed",
-    "select",
-    "spread_activation",
-]
-
-
 # The stages that build the pool: find, admit, seed, spread, cut.
 
 

@@ -27,24 +27,6 @@ from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.kernel.slates import Constants, Slate, constants_of
 from memlab.kernel.state import State
 
-__all__ = [
-    "STAGES",
-    "Ending",
-    "Plan",
-    "Plans",
-    "Reached",
-    "Run",
-    "Stage",
-    "analyse_ending",
-    "apply_promote",
-    "encode_words",
-    "in_recall",
-    "is_expired",
-    "own_stage",
-    "read_statuses",
-]
-
-
 # The status that a pack gives memories at an instant.
 #
 # `lab.upkeep` writes these statuses. A recall also computes them itself, so that an expired memory is neither returned

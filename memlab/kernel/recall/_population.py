@@ -21,19 +21,6 @@ from memlab.kernel.privacy import refuse
 from memlab.kernel.schema import MEMORY, RECALLABLE, SCOPES, STATUSES, VISIBILITIES, normalise_word
 from memlab.kernel.state import State, ViewerState, visible_rows
 
-__all__ = [
-    "NO_FILTERS",
-    "Filters",
-    "Lengths",
-    "Population",
-    "Populations",
-    "Where",
-    "WordOrWords",
-    "apply_filters",
-    "memory_columns",
-]
-
-
 # A Polars expression over the memories as a filter, and as data in a log.
 #
 # Polars serialises a Python function as a pickle, and reading a pickle runs code. So every node of a logged expression

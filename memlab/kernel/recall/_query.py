@@ -35,19 +35,6 @@ from memlab.kernel.recall._population import NO_FILTERS, Filters, Population
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import Entities, State, entity_key
 
-__all__ = [
-    "NO_ENTITIES",
-    "About",
-    "Content",
-    "EntityNames",
-    "Question",
-    "QuestionFeatures",
-    "SpeakerNames",
-    "WordVectors",
-    "first_mention",
-]
-
-
 # The feature `late`: for each word of a query, the cosine of the nearest word of a text, by vectors of single words.
 #
 # The dot product of two int8 vectors of 256 dimensions stays below 2^24, so float32 holds it exactly. The

@@ -45,32 +45,6 @@ from memlab.kernel.recall._features import Candidates
 from memlab.kernel.recall._moment import Column, Features, columns
 from memlab.kernel.recall._query import QuestionFeatures
 
-__all__ = [
-    "ADDED_SHARE",
-    "ChallengeDraw",
-    "ChallengerResults",
-    "Chosen",
-    "Ranking",
-    "Selected",
-    "Selection",
-    "Shown",
-    "chance_of",
-    "choose",
-    "cosines",
-    "describe_challenge",
-    "diversifies",
-    "drafted",
-    "draw_challenge",
-    "generator",
-    "maximum_draws",
-    "put_among",
-    "rank_all",
-    "rank_by_policy",
-    "rank_by_score",
-    "shares",
-]
-
-
 Positions = NDArray[np.int64]
 Scores = NDArray[np.float64]
 _Item = TypeVar("_Item")

@@ -15,8 +15,6 @@ from memlab.kernel.recall._moment import read
 from memlab.kernel.recall._plan import Logging, Plan, Run
 from memlab.kernel.slates import Slate, encode
 
-__all__ = ["bytes_of", "log"]
-
 Rows = NDArray[np.int64]
 Table = NDArray[np.float64]
 

@@ -30,24 +30,6 @@ from memlab.kernel.slates._schema import (
 )
 from memlab.kernel.slates._slate import FORMAT
 
-__all__ = [
-    "ROW",
-    "SLACK",
-    "WIDE",
-    "Checked",
-    "Duplicates",
-    "Empty",
-    "Labels",
-    "brief",
-    "check_log",
-    "narrow",
-    "one_feedback",
-    "propensities",
-    "read_frame",
-    "widen",
-]
-
-
 ROW = "#row"
 """The column with the row number in the caller's frame, from 0, while a frame is checked."""
 

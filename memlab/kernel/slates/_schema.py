@@ -4,20 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-__all__ = [
-    "ATTRIBUTED",
-    "CANDIDATES",
-    "CONTENT",
-    "DECISIONS",
-    "EXPOSURES",
-    "FEEDBACK",
-    "IDS",
-    "SAMPLERS",
-    "STAMP",
-    "TABLES",
-    "reward_of",
-]
-
 # The type of all times in a log.
 STAMP = pl.Datetime("us", "UTC")
 

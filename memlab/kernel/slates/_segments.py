@@ -64,18 +64,6 @@ from memlab.kernel.slates._slate import (
     same_slates,
 )
 
-__all__ = [
-    "KEPT_WHEN_THIN",
-    "LogJournal",
-    "Sealed",
-    "SealedLog",
-    "Segment",
-    "read_slates",
-    "seal",
-    "thin_parts",
-]
-
-
 Floats = NDArray[np.float64]
 Bits = NDArray[np.int64]
 Column = list[Any]

@@ -25,21 +25,6 @@ from memlab.errors import DamagedLab, InputError, NewerLab
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 
-__all__ = [
-    "BLOB_FORMAT",
-    "FORMAT",
-    "Constants",
-    "Question",
-    "Slate",
-    "constants_of",
-    "decode",
-    "encode",
-    "is_sealed",
-    "question_of",
-    "same_slates",
-    "with_question",
-]
-
 FORMAT = 2
 """The format of segments and tables. Format 1 had neither ranks nor propensities."""
 

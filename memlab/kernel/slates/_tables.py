@@ -36,8 +36,6 @@ from memlab.kernel.slates._schema import (
 from memlab.kernel.slates._segments import SealedLog
 from memlab.kernel.slates._slate import FORMAT, Slate, number_series
 
-__all__ = ["Frame", "Logged", "Slates", "Summary", "feedback_table", "summary_of", "tables_of"]
-
 
 class Logged(NamedTuple):
     """The tables of decisions, candidates and exposures, which recalls write."""

@@ -16,22 +16,6 @@ from numpy.typing import NDArray
 
 from memlab.kernel.base.scratch import enlarge
 
-__all__ = [
-    "Lists",
-    "Names",
-    "Notes",
-    "Numbers",
-    "RecentTimes",
-    "Sessions",
-    "Texts",
-    "build_columns",
-    "extend_columns",
-    "gather_numbers",
-    "read_row_words",
-    "read_words",
-]
-
-
 _SEAL_AT = 4096
 """Number of new texts that stay Python strings before they move into the Arrow series, which each move copies."""
 

@@ -16,24 +16,6 @@ from memlab.kernel.base.clock import check_instant, from_micros, to_micros
 from memlab.kernel.privacy import Finding, is_sensitive, refuse_strings
 from memlab.kernel.schema import FIELDS, MEMORY, Column, is_open_word, normalise_word
 
-__all__ = [
-    "MAX_TEXT_BYTES",
-    "Change",
-    "build_edges",
-    "build_join",
-    "build_values",
-    "check_interval",
-    "compact_columns",
-    "describe_redactions",
-    "is_blank",
-    "normalize_tag",
-    "refuse_secret_values",
-    "rows_to_columns",
-    "validate_columns",
-    "validate_text",
-]
-
-
 MAX_TEXT_BYTES = 1_000_000
 """Maximum size of a memory's text in UTF-8; docs/howto/load.md promises it."""
 

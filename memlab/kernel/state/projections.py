@@ -35,25 +35,6 @@ from memlab.kernel.state.events import (
     mapping_field,
 )
 
-__all__ = [
-    "ENTITY_TYPES",
-    "EVERY_KIND",
-    "EXTENDED",
-    "MOVED",
-    "PLACEHOLDER",
-    "Entities",
-    "EntitySummary",
-    "Entry",
-    "Projection",
-    "Tombstones",
-    "add_extension_projections",
-    "declare_projections",
-    "entity_key",
-    "normalize_entity_name",
-    "normalize_text",
-]
-
-
 EVERY_KIND = "*"
 """An item of ``Projection.kinds`` that matches every kind: the projection reads parts that any event may have."""
 

@@ -30,16 +30,6 @@ from memlab.kernel.state.projections import Projection
 from memlab.kernel.state.state import LISTED, NAMED, NOTED, NUMERIC, State, first_name
 from memlab.kernel.version import __version__
 
-__all__ = [
-    "OldSnapshot",
-    "PolicyEvent",
-    "Snapshot",
-    "latest_snapshot",
-    "load_snapshot",
-    "remove_snapshot",
-    "save_snapshot",
-]
-
 _FORMAT = 10
 """The format of a snapshot. Any change to the files increases it, and older snapshots are rebuilt."""
 

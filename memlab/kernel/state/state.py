@@ -41,9 +41,6 @@ from memlab.kernel.state.projections import (
     declare_projections,
 )
 
-__all__ = ["Contents", "State", "add_prefix", "get_prefix", "to_datetimes"]
-
-
 _BLOCK = 1 << 14
 """Number of texts in each batch whose postings are built when a language is first used."""
 

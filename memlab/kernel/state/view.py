@@ -27,20 +27,6 @@ from memlab.kernel.state.columns import Texts
 from memlab.kernel.state.events import EVENTS, STRINGS, Field, body_field
 from memlab.kernel.state.state import Contents, State
 
-__all__ = [
-    "EVERYONE",
-    "NOBODY",
-    "Asker",
-    "ViewerState",
-    "VisibleBody",
-    "find_audience",
-    "hidden_rows",
-    "list_audiences",
-    "match_edges",
-    "visible_rows",
-]
-
-
 EVERYONE = ""
 """The viewer without a name, who sees only what every user sees."""
 

@@ -19,16 +19,6 @@ from memlab.kernel.base.clock import Micros, from_micros, to_micros
 from memlab.kernel.base.disk import sync, writing
 from memlab.kernel.journal import RESTORED, Journal, copy_journal
 
-__all__ = [
-    "BACKUPS",
-    "UNCOPIED",
-    "BackupFolder",
-    "list_backup_folders",
-    "list_backups",
-    "remove_folder",
-    "write_backup",
-]
-
 BACKUPS = "backups"
 """The folder of a lab's own backups, below the lab's folder."""
 

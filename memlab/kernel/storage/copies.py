@@ -18,16 +18,6 @@ from memlab.kernel.storage.purging import PURGE_TIMEOUT, last_purge
 if TYPE_CHECKING:
     from memlab.kernel.storage.store import Store
 
-__all__ = [
-    "COPIES",
-    "Copy",
-    "list_copies",
-    "list_outdated_mirrors",
-    "register_copy",
-    "unregister_copy",
-    "write_without_purge",
-]
-
 COPIES = "copies"
 """The key of the journal's list of copies. A backup lacks this list, because these are copies of the lab."""
 

@@ -69,8 +69,6 @@ from memlab.kernel.state import (
 from memlab.kernel.storage.backup_folders import BACKUPS
 from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT, PURGING, end_purge, last_purge
 
-__all__ = ["Store"]
-
 _SNAPSHOT_EVERY = 20_000
 """The number of new memories after which a snapshot is written. Folding as many takes about a second."""
 

@@ -23,8 +23,6 @@ from memlab.kernel.slates import question_of
 from memlab.kernel.state import State, ViewerState, hidden_rows
 from memlab.kernel.storage.store import Store
 
-__all__ = ["ViewerJournal", "ViewerStore", "view_state"]
-
 _KEPT = 8
 """The number of viewers whose states are cached. Each state takes some 20 MB for 100,000 memories."""
 

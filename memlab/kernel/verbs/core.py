@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from memlab.kernel.policies import Pack
     from memlab.kernel.storage.store import Store
 
-__all__ = ["PARTS", "Core", "Latencies", "Memories", "MemoryLike", "listed_memories"]
-
 MemoryLike = Annotated[
     Memory | Hit | int, Taken("a memory (what remember returned, a hit such as hits[0], or an id)")
 ]

@@ -10,8 +10,6 @@ from typing import Any
 from memlab.kernel.hooks import Hook, load_function
 from memlab.kernel.state import EventType, Field, Projection
 
-__all__ = ["Declared", "Make", "bind", "construct"]
-
 Make = Callable[[Any], Any]
 """A function from the `Verbs` of a lab to a component of it."""
 

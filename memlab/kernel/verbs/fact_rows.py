@@ -20,15 +20,6 @@ from memlab.kernel.state import (
     normalize_entity_name,
 )
 
-__all__ = [
-    "build_mention_edges",
-    "canonicalize_names",
-    "find_mention_edges",
-    "get_entities",
-    "normalize_predicate",
-    "rename_entities",
-]
-
 Rows = NDArray[np.int64]
 
 

@@ -33,8 +33,6 @@ from memlab.kernel.verbs.reinforcement import (
 )
 from memlab.kernel.verbs.results import Feedback, Memory
 
-__all__ = ["Judgement", "Judgements", "call_judged", "check_judgement"]
-
 
 class Judgements:
     """The verb ``feedback`` of one lab."""

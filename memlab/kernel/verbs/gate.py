@@ -32,23 +32,6 @@ from memlab.kernel.state import (
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core
 
-__all__ = [
-    "Consents",
-    "Switches",
-    "apply_switches",
-    "calibrate_embedder",
-    "check_agent",
-    "check_disclosed",
-    "check_on",
-    "consent_fields",
-    "describe_disclosure",
-    "explain_off",
-    "format_agent",
-    "is_agent",
-    "lacks_consent",
-]
-
-
 # -- names of agents, as creators, sources and viewers ----------------------------------------------------------------
 
 

@@ -17,16 +17,6 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.results import Linked
 
-__all__ = [
-    "LINKING",
-    "Comparer",
-    "Linker",
-    "check_linking",
-    "choose_linking",
-    "get_comparer",
-    "links_all",
-]
-
 LINKING = ("off", "corrections", "now", "later")
 """When new memories are compared with stored memories; see ``Lab.remember``."""
 

@@ -15,8 +15,6 @@ from memlab.kernel.state import (
 )
 from memlab.kernel.verbs.declared import Declared, Make
 
-__all__ = ["COMPONENTS", "LASTING_COMPONENTS", "PROJECTIONS", "new_state"]
-
 _MODULES = (
     *(f"{name}.declared" for name in import_module("memlab.subjects").EXTENSIONS),
     "memlab.kernel.verbs.registers",

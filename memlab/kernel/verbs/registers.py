@@ -27,9 +27,6 @@ from memlab.kernel.state import (
 from memlab.kernel.verbs.declared import Declared
 from memlab.kernel.verbs.gate import Consents, Switches
 
-__all__ = ["DECLARED", "SNIPPET", "Gaps", "Judged", "LastShown", "TagDescriptions"]
-
-
 SNIPPET = 200
 """Maximum characters of a query that a gap stores."""
 

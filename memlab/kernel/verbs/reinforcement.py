@@ -15,20 +15,6 @@ from memlab.kernel.recall import Moment, columns
 from memlab.kernel.schema import MEMORY, RELATIONS
 from memlab.kernel.state import Change, State, build_edges, build_values
 
-__all__ = [
-    "NAMEABLE",
-    "Outcome",
-    "clip_to_column",
-    "days_between_uses",
-    "drop_deleted",
-    "make_pairs",
-    "make_pairs_with",
-    "reinforce",
-    "strengthen_coactivated",
-    "strengthen_pairs",
-]
-
-
 Outcome = Literal["success", "fail", "recalled", "verified", "rejected"]
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]

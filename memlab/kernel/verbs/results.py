@@ -23,19 +23,6 @@ if TYPE_CHECKING:
     from memlab.kernel.privacy import Finding
     from memlab.kernel.state import State
 
-__all__ = [
-    "OUTCOME",
-    "Edited",
-    "Edits",
-    "Feedback",
-    "Linked",
-    "Memory",
-    "Outcome",
-    "Remembered",
-    "note_redactions",
-    "render_overview",
-]
-
 OUTCOME = {
     "row": pl.Int64,
     "id": pl.Int64,

@@ -18,8 +18,6 @@ from memlab.kernel.recall import Moment
 from memlab.kernel.state import EVENTS, Projection
 from memlab.kernel.verbs.core import Core, Memories
 
-__all__ = ["Accessor", "Seam"]
-
 P = TypeVar("P", bound=Projection)
 
 

@@ -23,9 +23,6 @@ from memlab.kernel.state import (
 )
 from memlab.kernel.verbs.results import Linked
 
-__all__ = ["Tellings", "build_provenance_frame", "record_tellings"]
-
-
 RECORDED = (
     "session",
     "project",

@@ -12,8 +12,6 @@ from memlab.kernel.verbs.feedback import Judgements
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
 
-__all__ = ["Verbs"]
-
 
 @dataclass(frozen=True)
 class Verbs:

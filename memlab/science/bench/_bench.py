@@ -50,17 +50,6 @@ from memlab.science.evaluation import BASELINES, cluster_interval, judge, measur
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab
 
-__all__ = [
-    "PackTask",
-    "bench_conversations",
-    "bench_lab",
-    "describe_pack",
-    "digest_lab",
-    "open_again",
-    "open_filled",
-    "rank_questions",
-]
-
 # The metrics and the numbers of ranks that published results on these benchmarks use.
 _CUTS = (5, 10, 20)
 _METRICS = (

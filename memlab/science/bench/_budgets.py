@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BUDGETS", "BudgetResult", "bench_budgets"]
-
 BUDGETS = (250, 500, 1000, 2000, 4000, 7000)
 """The budgets by default: from a short note to what vendors send for a question."""
 

@@ -39,8 +39,6 @@ from memlab.science.evaluation import Estimate, cluster_interval
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab
 
-__all__ = ["DynamicsResult", "LivedAbility", "bench_dynamics"]
-
 
 @dataclass(frozen=True)
 class LivedAbility:

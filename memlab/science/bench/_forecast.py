@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ForecastResult", "bench_reviews", "bench_wanted"]
-
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 

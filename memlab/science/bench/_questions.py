@@ -12,21 +12,6 @@ import polars as pl
 from memlab.errors import DatasetError, InputError, did_you_mean
 from memlab.subjects.questions.questions import LabQuestions
 
-__all__ = [
-    "PUBLISHED",
-    "QUESTION_DELAY",
-    "Conversation",
-    "Labelled",
-    "LabelledQuestion",
-    "OwnQuestion",
-    "Plan",
-    "PlannedQuestion",
-    "collect_questions",
-    "own_plan",
-    "own_questions",
-]
-
-
 PUBLISHED = "published"
 """The name of the labels that were published with the conversations."""
 QUESTION_DELAY = timedelta(days=1)

@@ -21,8 +21,6 @@ import Stemmer
 from memlab.kernel.base.arguments import checked
 from memlab.subjects.reading.sentences import sentence_spans
 
-__all__ = ["content_stems", "read_answer", "score_answer", "token_f1"]
-
 # The stemmer of LoCoMo's published scores.
 _STEMMER = Stemmer.Stemmer("porter")
 # Words without content in questions and sentences.

@@ -13,8 +13,6 @@ from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.science.bench._questions import PUBLISHED
 from memlab.science.evaluation import Estimate, cluster_interval
 
-__all__ = ["BenchResult", "SystemResult", "summarise_rows"]
-
 
 def summarise_rows(rows: pl.DataFrame, metrics: Sequence[str]) -> dict[str, Any]:
     """Return the figures of a cell: the mean of each metric with a 95% interval, and counts.

@@ -23,8 +23,6 @@ from memlab.kernel.schema import MEMORY
 from memlab.kernel.verbs.reinforcement import clip_to_column
 from memlab.subjects.opening import open_lab
 
-__all__ = ["Uses", "replay", "retain"]
-
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Columns = dict[str, Any]

@@ -19,8 +19,6 @@ from memlab.science.evaluation._log import read_challenges
 from memlab.science.evaluation._prepared import Settings
 from memlab.science.evaluation._tests import Gate, share
 
-__all__ = ["DESIGNS", "SEQUENCE", "Basis", "describe_basis", "find_basis", "list_groups"]
-
 DESIGNS = {
     "extra": "the results of the live pack, and extra items that only a challenger would show",
     "lot": "the items that all packs show, and a random draw of the disputed items",

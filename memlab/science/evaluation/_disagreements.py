@@ -16,8 +16,6 @@ from memlab.kernel.base.printable import count_of
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._targets import Target
 
-__all__ = ["Disagreement", "Disagreements", "Item", "disagreements"]
-
 Terms = tuple[tuple[str, float], ...]
 _EXPLAINED = 4
 """The number of items of a recall whose scores are explained.

@@ -23,19 +23,6 @@ from memlab.science.evaluation._measure import ARM, COLUMNS, Compared, Credited,
 from memlab.science.evaluation._prepared import Settings
 from memlab.science.evaluation._sequence import Process
 
-__all__ = [
-    "DRAFT_RATES",
-    "GROUP_RATES",
-    "Course",
-    "Duel",
-    "Observations",
-    "answer_rate",
-    "comparisons_begun",
-    "find_duels",
-    "observe_items",
-    "observe_recalls",
-]
-
 
 @dataclass(frozen=True)
 class Observations:

@@ -17,8 +17,6 @@ import polars as pl
 from memlab.science.evaluation._intervals import Flags, Ints
 from memlab.science.evaluation._log import CERTAIN, Log, is_randomised
 
-__all__ = ["count_unseen", "find_repeated"]
-
 _ALIKE = 0.93
 """The closeness, corrected for length, from which two memories are near-duplicates.
 

@@ -70,8 +70,6 @@ from memlab.science.evaluation._targets import (
 )
 from memlab.science.evaluation._tests import ONE_CLUSTER, effective_count, share
 
-__all__ = ["evaluate"]
-
 _HEAVY = 0.05
 """The share of rewards that must carry the variance; for a normal distribution it is .33.
 

@@ -66,23 +66,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "NO_CHANCE",
-    "Between",
-    "Evaluation",
-    "PolicyValue",
-    "caption",
-    "headline",
-    "interval",
-    "name_verdict",
-    "next_step",
-    "number",
-    "reasons",
-    "remarks",
-    "stars",
-]
-
-
 Between = Callable[[str, str], tuple[Estimate, tuple[Gate, ...]]]
 """A function that compares two policies by name.
 

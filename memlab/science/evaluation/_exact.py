@@ -20,9 +20,6 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.science.evaluation._intervals import Floats, Ints
 
-__all__ = ["LOWER", "add_frames", "exact_sums", "fix", "round_exact", "unfix"]
-
-
 LOWER = "'"
 """The last character of the name of a column with lower parts."""
 

@@ -28,8 +28,6 @@ from memlab.science.evaluation._labels import LabelsRecalls, frame_of_labels
 from memlab.science.evaluation._log import Log, number_recalls, optional_column, read_log
 from memlab.science.evaluation._prepared import HasSlates
 
-__all__ = ["PLACES", "Failures", "failures"]
-
 PLACES: Mapping[str, str] = MappingProxyType(
     {
         "never stored": "not in the lab at the time of the query",

@@ -15,9 +15,6 @@ from memlab.subjects.drawing import CYCLE, GREY, Draw, draw_ranks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["DASHES", "MAX_LINES", "SIZES", "draw_disagreement", "draw_legend", "draw_sequences"]
-
-
 SIZES = {"leaderboard": (7.6, 0.0), "weights": (7.6, 3.0), "disagreement": (7.6, 3.3)}
 """The width and height of each figure in inches.
 

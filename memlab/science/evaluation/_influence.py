@@ -27,9 +27,6 @@ from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._sequence import Process
 from memlab.science.evaluation._tests import Gate
 
-__all__ = ["Influence", "level_without"]
-
-
 _KINDS = ("session", "user", "agent", "project")
 """The columns of the decisions whose values are groups, if the log has them."""
 

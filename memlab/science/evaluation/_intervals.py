@@ -26,25 +26,6 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import AnyNumber, Within, checked
 from memlab.science.distributions import log_beta, t_cdf, t_quantile
 
-__all__ = [
-    "FEW",
-    "Adjustment",
-    "Estimate",
-    "Flags",
-    "Floats",
-    "Ints",
-    "Sample",
-    "Statistic",
-    "adjust_all",
-    "benjamini_hochberg",
-    "bonferroni",
-    "cluster_interval",
-    "cluster_sums",
-    "degrees_of_freedom",
-    "mean",
-]
-
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

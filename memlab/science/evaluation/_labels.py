@@ -19,21 +19,6 @@ from memlab.science.evaluation._intervals import Floats, Sample, cluster_sums
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._targets import Target
 
-__all__ = [
-    "METRICS",
-    "Gold",
-    "Judged",
-    "Labelled",
-    "LabelsRecalls",
-    "frame_of_labels",
-    "judge",
-    "measure",
-    "measure_labels",
-    "read_gold",
-    "split_metric",
-]
-
-
 # The retrieval metrics use strict ranks. They equal those of ``ir_measures`` wherever that package defines them.
 #
 # Evaluation harnesses differ in three cases. Here a question without evidence has no value (NaN, left out of means). A

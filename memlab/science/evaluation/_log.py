@@ -22,27 +22,6 @@ from memlab.kernel.slates import ATTRIBUTED, CONTENT, Slates
 from memlab.kernel.version import __version__
 from memlab.science.evaluation._intervals import Flags, Floats, Ints
 
-__all__ = [
-    "CERTAIN",
-    "MISSING",
-    "RESERVED",
-    "Answers",
-    "Challenged",
-    "Horizon",
-    "Log",
-    "Missing",
-    "closed",
-    "horizon_micros",
-    "is_randomised",
-    "number_queries",
-    "number_recalls",
-    "optional_column",
-    "read_answers",
-    "read_challenges",
-    "read_log",
-]
-
-
 # Rewards from feedback: which feedback counts, and how missing feedback is treated.
 #
 # With a horizon, the window of a recall is the time from the recall to the end of the horizon. A recall whose window is

@@ -50,9 +50,6 @@ from memlab.science.evaluation._tests import (
     independence_p,
 )
 
-__all__ = ["Sums"]
-
-
 # Sums have no single items, so arrays over items are empty.
 _NOTHING = np.zeros(0)
 

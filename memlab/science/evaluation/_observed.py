@@ -20,8 +20,6 @@ from memlab.science.distributions import t_quantile
 from memlab.science.evaluation._intervals import Estimate, Floats, Ints, Sample, cluster_sums, mean
 from memlab.science.evaluation._log import Log, number_queries
 
-__all__ = ["EMPTY", "Observed", "cluster_facts", "observe"]
-
 _QUERIES = 20
 """The maximum number of queries in a table; ``frame`` has all queries."""
 

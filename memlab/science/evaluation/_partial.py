@@ -52,9 +52,6 @@ from memlab.science.evaluation._targets import (
     make_logged_ranker,
 )
 
-__all__ = ["Partition", "find_files", "partial", "sum_file"]
-
-
 _ROWS = 1_000_000
 """The number of candidates that are read at a time. They take .6 GB, and their sums are small."""
 _POLICIES = 12

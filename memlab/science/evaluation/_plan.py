@@ -48,8 +48,6 @@ from memlab.science.evaluation._targets import (
 )
 from memlab.science.evaluation._tests import format_count
 
-__all__ = ["Plan", "plan"]
-
 _WIDTH_RECALLS = 400
 """The number of recalls for which the width of an interval is reported.
 

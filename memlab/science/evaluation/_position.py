@@ -35,15 +35,6 @@ from memlab.science.evaluation._intervals import Estimate, Floats, Ints, Sample
 from memlab.science.evaluation._log import CERTAIN, Log, is_randomised, read_challenges
 from memlab.science.evaluation._tests import by_recall, falling_p, hotelling_p
 
-__all__ = [
-    "Examination",
-    "PairedItems",
-    "estimate_examination",
-    "lot_position_p",
-    "pair_probes",
-    "random_position_p",
-]
-
 _MIN_P = 0.001
 """The p-value below which positions do not count as random, equal to that of the gates."""
 _EVEN = 1e-6

@@ -20,20 +20,6 @@ from memlab.science.evaluation._targets import (
     read_fingerprints,
 )
 
-__all__ = [
-    "Estimator",
-    "HasSlates",
-    "Prepared",
-    "Settings",
-    "check_estimator",
-    "check_missing",
-    "check_settings",
-    "feature_names",
-    "prepare",
-    "with_baseline",
-]
-
-
 Estimator = Literal["snips", "ht"]
 
 

@@ -14,8 +14,6 @@ from memlab.science.evaluation._measure import Compared, Measured, recalls_neede
 from memlab.science.evaluation._targets import Ranker
 from memlab.science.evaluation._tests import Gate
 
-__all__ = ["describe_assumptions", "name_logging", "rank_policies", "sort_rows"]
-
 
 def rank_policies(
     kinds: Mapping[str, Literal["re-scored", "re-recalled"]],

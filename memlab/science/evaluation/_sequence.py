@@ -36,22 +36,6 @@ from memlab.errors import InputError
 from memlab.kernel.policies import error_share
 from memlab.science.evaluation._intervals import Floats, Ints
 
-__all__ = [
-    "RATES",
-    "WEIGHTS",
-    "Bounds",
-    "Process",
-    "excluded_mean",
-    "level_of",
-    "log_mixture",
-    "observation_penalties",
-    "rate_penalty",
-    "recalls_of_sequence",
-    "recalls_to_end",
-    "sequence",
-]
-
-
 RATES: Floats = np.array([0.006, 0.015, 0.03, 0.045, 0.06, 0.075, 0.09, 0.13, 0.2])
 """The rates of the mixture, in units of 1 / the range of rewards.
 

@@ -34,18 +34,6 @@ from memlab.science.evaluation._exact import add_frames
 from memlab.science.evaluation._intervals import Ints
 from memlab.science.evaluation._log import Missing
 
-__all__ = [
-    "FACTS",
-    "ITEMS",
-    "WIDTH",
-    "Definition",
-    "PartialSums",
-    "choose_bits",
-    "mix",
-    "sample_recalls",
-]
-
-
 _FORMAT = 1
 """The version of serialised sums; a later one is refused."""
 _BUCKETS = 2_048

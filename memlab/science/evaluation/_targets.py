@@ -43,30 +43,6 @@ from memlab.kernel.slates import THINNED
 from memlab.science.evaluation._intervals import Floats, Ints
 from memlab.science.evaluation._log import RESERVED, Log
 
-__all__ = [
-    "BASELINES",
-    "BM25",
-    "DENSE",
-    "NO_FINGERPRINTS",
-    "SLOT",
-    "Fingerprints",
-    "PolicySpec",
-    "Ranker",
-    "RecallsAgain",
-    "Refused",
-    "Target",
-    "find_targets",
-    "make_logged_ranker",
-    "make_rankers",
-    "pad_scores",
-    "rank_top_k",
-    "read_fingerprints",
-    "refuse_unscored",
-    "rescore",
-    "select_pool",
-]
-
-
 # Rankers: packs, single policies, expressions and columns of scores, under one interface.
 
 

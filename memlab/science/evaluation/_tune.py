@@ -63,8 +63,6 @@ from memlab.science.evaluation._targets import (
 )
 from memlab.science.evaluation._tests import Gate, format_signed, untested_sentence
 
-__all__ = ["Tuning", "tune"]
-
 _DIGITS = 12
 """The number of digits by which values are compared.
 

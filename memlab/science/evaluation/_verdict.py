@@ -106,8 +106,6 @@ from memlab.subjects.drawing import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Verdict", "Verdicts", "verdict"]
-
 
 @dataclass(frozen=True)
 class Verdict:

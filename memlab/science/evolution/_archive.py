@@ -12,8 +12,6 @@ from memlab.kernel.language import Policy
 from memlab.kernel.language.graph import reachable
 from memlab.science.evaluation.parts import Floats
 
-__all__ = ["Archive", "Program"]
-
 _NICHES = 24
 """The number of niches by cluster. With more clusters, several share a niche."""
 _BANDS = 8

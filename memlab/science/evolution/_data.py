@@ -32,8 +32,6 @@ from memlab.subjects.opening import open_lab
 from memlab.subjects.questions.questions import read_asked
 from memlab.subjects.questions.scoring import recall_question
 
-__all__ = ["SLOT", "Data", "Part", "read_data"]
-
 SLOT = "recall-score"
 """The slot that is searched: a log has the features of its candidates, but not what other slots read."""
 _PARTS = ("search", "report", "search", "selection")

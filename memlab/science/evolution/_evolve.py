@@ -57,8 +57,6 @@ from memlab.science.evolution._search import (
 from memlab.subjects.lens.packing import text_of
 from memlab.subjects.models import LanguageModel
 
-__all__ = ["evolve"]
-
 _FINALISTS = 4
 """The most policies that reach the report part. Each widens the intervals of all."""
 _ROOM = 40

@@ -31,8 +31,6 @@ from memlab.science.evaluation.parts import (
     value_statistic,
 )
 
-__all__ = ["FeedbackGoal", "Goal", "LabelGoal", "Matrix", "read_columns"]
-
 _CACHE_BYTES = 192_000_000
 """The size of the values that are kept: 800 subexpressions of 300 recalls of 100 candidates."""
 

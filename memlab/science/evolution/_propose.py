@@ -15,8 +15,6 @@ from memlab.kernel.language import Policy
 from memlab.subjects.lens.packing import text_of
 from memlab.subjects.models import LanguageModel
 
-__all__ = ["ParentEvidence", "Proposer", "Refusal", "call_proposer", "model_proposer"]
-
 _MAX_LENGTH = 20_000
 """The length of a proposed text in characters. The shipped policy has 3,500."""
 _ANSWER_TOKENS = 2_000

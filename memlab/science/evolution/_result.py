@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["CHANGES", "FRONT", "PROVEN", "Evolved"]
-
 FRONT: dict[str, Any] = {
     "size": pl.Int64,
     **dict.fromkeys(("value", "low", "high", "gain", "gain_low", "gain_high"), pl.Float64),

@@ -31,8 +31,6 @@ from memlab.science.evolution._matrix import LabelGoal
 from memlab.subjects.lens import literals
 from memlab.subjects.lens.edit import edited
 
-__all__ = ["ROUND", "Search", "State", "run_round", "score_program"]
-
 _TASKS = 4
 """The tasks of a round: enough for the cores of a laptop, and few enough that each sees a full archive."""
 ROUND = 500

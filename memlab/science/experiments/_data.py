@@ -41,8 +41,6 @@ from memlab.science.cells import hash_inputs
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab
 
-__all__ = ["digest_data", "name_data", "plan_data"]
-
 _HEAD = 1 << 16
 """Bytes of a file in which its format shows: the first question of LongMemEval ends within them."""
 

@@ -62,8 +62,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Comparison", "Experiment"]
-
 # The name is that of a folder, so it has no separator and does not begin with a dot.
 _NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*")
 _RANKS = 20

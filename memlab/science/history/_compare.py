@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Comparison", "compare", "figure"]
-
-
 Rows = NDArray[np.int64]
 
 # The types are fixed, because a column may be null at all instants.

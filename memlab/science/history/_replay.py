@@ -37,8 +37,6 @@ from memlab.science.batch import Workers, run_tasks
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab
 
-__all__ = ["Replay", "replay"]
-
 _MIN_DAYS = 1 / 24
 """The minimum interval of upkeep: an hour. More frequent upkeep changes no decision and takes long."""
 _COPY = "source"

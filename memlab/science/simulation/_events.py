@@ -14,19 +14,6 @@ from memlab.errors import DatasetError, InputError, did_you_mean
 from memlab.kernel.base.arguments import Seed, checked
 from memlab.kernel.base.clock import DAY, HOUR, Micros, to_micros
 
-__all__ = [
-    "Event",
-    "MessageEvent",
-    "QuestionEvent",
-    "Reactions",
-    "Script",
-    "Transcript",
-    "User",
-    "from_conversations",
-    "generator",
-    "utilities",
-]
-
 
 @checked
 @dataclass(frozen=True, slots=True)

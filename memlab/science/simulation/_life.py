@@ -34,8 +34,6 @@ from memlab.science.simulation._events import (
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab
 
-__all__ = ["Life", "live"]
-
 Floats = NDArray[np.float64]
 
 

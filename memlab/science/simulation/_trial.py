@@ -38,8 +38,6 @@ from memlab.science.simulation._events import (
 from memlab.science.simulation._life import Life, live
 from memlab.science.simulation._world import World
 
-__all__ = ["Trial", "trial"]
-
 Floats = NDArray[np.float64]
 _SEEDS = 5
 """The default number of simulated runs of a world.

@@ -56,9 +56,6 @@ from memlab.subjects.verifiers import Verifier, local
 if TYPE_CHECKING:
     from memlab.subjects.attribution.attribution import LabCredits
 
-__all__ = ["Agent", "LabAgents", "make_identity"]
-
-
 # Verbs of earlier versions, and the replacement of each.
 _RENAMED = {
     "remember_many": (

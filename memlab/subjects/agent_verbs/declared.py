@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from memlab.kernel.verbs.declared import Declared, construct
 
-__all__ = ["DECLARED"]
-
 # The constructor arguments of ``LabAgents``.
 _NEEDS = ("verbs", "observing", "verifying", "turns", "extraction")
 

@@ -10,8 +10,6 @@ from memlab.kernel.base.clock import When, to_micros
 from memlab.kernel.slates import Slates
 from memlab.subjects.reading.sentences import BYTES_A_TOKEN
 
-__all__ = ["read_recalls"]
-
 # The columns of a shown memory in a log, as in its tables.
 _IDS = ("decision", "memory_id")
 _SUCCESS = 0.5

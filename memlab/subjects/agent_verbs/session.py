@@ -19,8 +19,6 @@ from memlab.subjects.context.context import Context
 from memlab.subjects.extraction.extraction import Learned
 from memlab.subjects.models import LanguageModel, Otherwise
 
-__all__ = ["Session", "SessionName"]
-
 _ASSISTANT = "assistant"
 """The speaker of answers. Loaded transcripts name speakers without a name by their role, too."""
 

@@ -6,8 +6,6 @@ from memlab.kernel.hooks import Hook
 from memlab.kernel.verbs.declared import Declared, construct
 from memlab.subjects.agents.relationships import Relationships
 
-__all__ = ["DECLARED"]
-
 DECLARED = Declared(
     projections=(Relationships,),
     hooks=(

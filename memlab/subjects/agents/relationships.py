@@ -22,16 +22,6 @@ from memlab.kernel.state import (
     mapping_field,
 )
 
-__all__ = [
-    "Relationship",
-    "Relationships",
-    "count_conversation",
-    "get_relationship",
-    "make_event_fields",
-    "make_feedback_fields",
-    "update_trust",
-]
-
 # Trust and familiarity are percentages, as the settings are.
 _MAX = 100.0
 

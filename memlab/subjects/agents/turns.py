@@ -25,8 +25,6 @@ from memlab.kernel.storage.store import Store
 from memlab.subjects.agents.verifying import Verifying, get_verdict
 from memlab.subjects.verifiers import Verdict, Verifier
 
-__all__ = ["PATIENCE", "OpenTurns", "Surfaced", "Turns"]
-
 PATIENCE = 10.0
 """Default seconds that a verifier has for one recall; a local model answers in a few."""
 

@@ -39,8 +39,6 @@ from memlab.kernel.verbs.results import Memory
 from memlab.subjects.reading.tags import tags_of
 from memlab.subjects.verifiers import Verdict, Verifier
 
-__all__ = ["Verified", "Verifying", "find_common_tag", "get_verdict"]
-
 _MAX_NAMED = 10_000
 """Maximum memories in one list of a verdict: the iterable of a verifier may be infinite."""
 

@@ -13,8 +13,6 @@ from memlab.kernel.policies import load_pack
 from memlab.subjects.attribution.attribution import SHIPPED, compute_credit
 from memlab.subjects.attribution.cues import Answer, RetrievedMemory, compute_cues
 
-__all__ = ["AnswerReader"]
-
 _TEXTS = 20_000
 """The number of texts over which the rarity of words is counted; more texts hardly change the rarity and take memory."""
 

@@ -40,9 +40,6 @@ from memlab.subjects.attribution.known import (
     fit_calibration,
 )
 
-__all__ = ["SHIPPED", "Attributed", "Attributions", "LabCredits", "Messages", "Turn", "read_turns"]
-
-
 # -- answers of a transcript, each with the queries before it, the arguments of tools and the user's reply
 
 

@@ -24,8 +24,6 @@ from memlab.subjects.attribution.dates import Days, compute_overlap, find_days
 from memlab.subjects.reading.claims import Statement
 from memlab.subjects.reading.utterances import utterance
 
-__all__ = ["MAX_CITED", "MAX_LENGTH", "Answer", "RetrievedMemory", "compute_cues"]
-
 Floats = NDArray[np.float64]
 
 MAX_LENGTH = 20_000

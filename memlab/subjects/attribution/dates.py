@@ -15,8 +15,6 @@ from memlab.kernel.base.clock import DAY, Micros
 from memlab.kernel.english import WEEKDAYS
 from memlab.kernel.recall import named_dates
 
-__all__ = ["Days", "compute_overlap", "find_days"]
-
 Days = tuple[int, int]
 """A first day, and the day after the last day, as numbers of ``date.toordinal``."""
 

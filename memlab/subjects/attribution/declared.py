@@ -6,9 +6,6 @@ from memlab.kernel.hooks import Hook
 from memlab.kernel.verbs.declared import Declared, construct
 from memlab.subjects.attribution.known import Calibrated, Credited
 
-__all__ = ["DECLARED"]
-
-
 DECLARED = Declared(
     projections=(
         Calibrated,

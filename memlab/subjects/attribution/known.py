@@ -28,16 +28,6 @@ from memlab.kernel.state import (
 )
 from memlab.science.regression import fit_isotonic, fit_logistic, predict_chance
 
-__all__ = [
-    "MIN_PAIRS",
-    "Calibrated",
-    "Calibration",
-    "Credited",
-    "fit_calibration",
-    "read_calibration",
-]
-
-
 # -- calibration: a rising curve from credit to probability of use, fitted to judgements
 
 

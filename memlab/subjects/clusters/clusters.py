@@ -44,19 +44,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "MAX_ROWS",
-    "Clustered",
-    "LabClusters",
-    "LabGraph",
-    "check_writable",
-    "cluster_lab",
-    "find_clusters",
-    "maintain_clusters",
-    "refine_after_turn",
-]
-
-
 Ints = NDArray[np.int64]
 
 # Maximum number of rows that a notebook shows of a result, so that they fit on a screen.

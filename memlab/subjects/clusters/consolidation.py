@@ -55,14 +55,6 @@ from memlab.subjects.clusters.grouping import (
 from memlab.subjects.clusters.membership import get_centroids, rows_in_use
 from memlab.subjects.clusters.wording import write_summary
 
-__all__ = [
-    "Consolidated",
-    "LabConsolidation",
-    "Quoting",
-    "consolidate",
-]
-
-
 Summarise = Callable[[list[str]], str]
 Ints = NDArray[np.int64]
 

@@ -6,8 +6,6 @@ from memlab.kernel.hooks import Hook
 from memlab.kernel.verbs.declared import Declared, construct
 from memlab.subjects.clusters.registers import Centroids, Recalls, Summaries
 
-__all__ = ["DECLARED"]
-
 # Functions are named as strings, so that their modules are imported at first use.
 DECLARED = Declared(
     projections=(

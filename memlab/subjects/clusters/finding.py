@@ -12,20 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import require_extra
 
-__all__ = [
-    "Clusters",
-    "assign",
-    "cluster_vectors",
-    "compute_centre",
-    "compute_cosines",
-    "compute_directions",
-    "default_min_size",
-    "find_nearest",
-    "number_by_size",
-    "refine_clusters",
-]
-
-
 # A direction is a vector without the mean of all vectors, rounded to a grid on which every sum is exact.
 #
 # The vectors of static encoders point in similar directions. The mean cosine of two turns of real conversations is .88,

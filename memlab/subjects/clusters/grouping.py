@@ -29,20 +29,6 @@ from memlab.subjects.clusters.membership import get_centroids, read_members, row
 from memlab.subjects.clusters.registers import Summaries, Summary
 from memlab.subjects.clusters.wording import Utterance, describe_groups
 
-__all__ = [
-    "Group",
-    "Grouping",
-    "build_consolidation",
-    "build_restoration",
-    "form_groups",
-    "get_summaries",
-    "label_rows",
-    "read_utterances",
-    "select_active_summaries",
-    "select_candidates",
-    "summaries_by_id",
-]
-
 Ints = NDArray[np.int64]
 Grouping = Literal["clusters", "communities"]
 

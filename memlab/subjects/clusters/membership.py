@@ -32,18 +32,6 @@ from memlab.subjects.clusters.finding import (
 from memlab.subjects.clusters.registers import Centroids
 from memlab.subjects.clusters.wording import describe_groups, name_cluster
 
-__all__ = [
-    "Clustering",
-    "clusters_frame",
-    "current_clusters",
-    "decide_clusters",
-    "decide_joins",
-    "decide_refinement",
-    "get_centroids",
-    "read_members",
-    "rows_in_use",
-]
-
 Ints = NDArray[np.int64]
 
 # The code of the relation "in-cluster" in the columns of edges.

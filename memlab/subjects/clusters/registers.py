@@ -30,16 +30,6 @@ from memlab.kernel.state import (
     mapping_field,
 )
 
-__all__ = [
-    "Centroids",
-    "Cluster",
-    "Recalls",
-    "Summaries",
-    "Summary",
-    "is_refinement_due",
-]
-
-
 _NAME, _BYTES = Field("cluster", held="reference", shared=True), Field("bytes")
 # The declared fields of the events and of the dump.
 _GENERAL = {

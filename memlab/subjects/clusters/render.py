@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "build_parts",
-    "draw_figure",
-    "render_text_report",
-]
-
-
 # The maximum number of rows per table, so that a report fits on a screen, and the font of a notebook.
 _SHOWN = 8
 _FACE = "--face:var(--jp-content-font-family,system-ui,sans-serif)"

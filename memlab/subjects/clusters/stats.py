@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
     from memlab.kernel.policies import Pack
 
-__all__ = ["Stats", "compute_stats", "label_memories"]
-
-
 # The ``label`` policy of a pack labels memories at an instant, without a query.
 
 

@@ -20,17 +20,6 @@ from memlab.kernel.graph import (
     simple_graph,
 )
 
-__all__ = [
-    "LAYERS",
-    "Layers",
-    "Topology",
-    "count_layers",
-    "key_scores",
-    "layer_expression",
-    "measure_topology",
-    "newest_edges",
-]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

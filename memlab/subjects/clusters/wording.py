@@ -28,16 +28,6 @@ from memlab.subjects.reading.sentences import (
     shorten,
 )
 
-__all__ = [
-    "Utterance",
-    "choose_sentences",
-    "describe_groups",
-    "keywords",
-    "name_cluster",
-    "write_summary",
-]
-
-
 # Summaries are extractive. They quote representative sentences of the members, in order of time.
 #
 # No text is generated. Sentences are chosen greedily. Each step chooses the sentence that most increases the similarity

@@ -29,9 +29,6 @@ from memlab.subjects.context.injection import FileNames, Injection
 from memlab.subjects.context.writing import WARNINGS, Sheet, TokenizerSize
 from memlab.subjects.reading.sentences import count_tokens
 
-__all__ = ["Context", "Contexts", "Metrics", "compute_metrics"]
-
-
 # Settings that a context reports.
 _SETTINGS = ("tier-1-tokens", "tier-2-tokens", "tier-3-tokens", "always-kinds", "limit")
 

@@ -8,8 +8,6 @@ from memlab.kernel.extension import Extension
 from memlab.kernel.language import Input
 from memlab.kernel.policies import Slot
 
-__all__ = ["EXTENSION"]
-
 EXTENSION = Extension(
     "context",
     "1.0",

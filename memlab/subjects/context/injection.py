@@ -62,9 +62,6 @@ from memlab.subjects.fact_rows import are_valid_at, find_facts, have_status
 from memlab.subjects.reading.sentences import sentence_spans
 from memlab.subjects.reading.tags import file_subject
 
-__all__ = ["FileNames", "Injection", "Part", "ProjectMap"]
-
-
 # -- memories about the files that a text names: by path, name, stem, subject of the name (auth of
 # auth-store.ts), or folder
 

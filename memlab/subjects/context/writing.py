@@ -34,22 +34,6 @@ from memlab.kernel.state import State, add_prefix
 from memlab.subjects.fact_rows import phrase_fact
 from memlab.subjects.reading.sentences import count_tokens, shorten
 
-__all__ = [
-    "MIN_TOKENS",
-    "WARNINGS",
-    "Entry",
-    "Excerpt",
-    "Sheet",
-    "Size",
-    "TokenizerSize",
-    "find_marks",
-    "fit_entry",
-    "make_entry",
-    "make_marks",
-    "quote_line",
-]
-
-
 WARNINGS = frozenset({"gotcha", "pr-gotcha", "error-pattern", "environment-quirk", "negative"})
 """The kinds of warnings; their lines begin with an exclamation mark."""
 

@@ -35,8 +35,6 @@ from memlab.subjects.reading.clauses import LONGEST
 from memlab.subjects.reading.sentences import shorten
 from memlab.subjects.reading.utterances import provenance_of
 
-__all__ = ["SORTS", "Read", "Turn", "ask_model", "find_quotation"]
-
 _MOST = 20
 """The maximum number of facts, of memories and of lessons for each message of a request."""
 

@@ -16,8 +16,6 @@ from typing import Any
 from memlab.kernel.english import lexicon, number_of, table
 from memlab.subjects.extraction.clause import ARTICLES, SURE, USER, ClauseWords, Fact
 
-__all__ = ["read_changes"]
-
 # The maximum age that a fact may state, and words around verbs of change.
 _OLDEST = 120
 _STATE_VERBS = ("got", "am", "was", "are", "became", "were", "getting", "gotten", "been", "is")

@@ -19,16 +19,6 @@ from memlab.kernel.english import holds, lexicon, padded, phrases, vocabulary, w
 from memlab.subjects.extraction.clause import DOUBTFUL, LOWEST, TEAM, USER, Fact
 from memlab.subjects.reading.sentences import code_lines
 
-__all__ = [
-    "Setting",
-    "adjust_confidence",
-    "estimate_confidence",
-    "find_role_play",
-    "list_signs",
-    "read_setting",
-]
-
-
 _HEAD, _TAIL = 600, 300
 """The lengths in characters of the beginning and the end of a message.
 

@@ -10,8 +10,6 @@ from memlab.kernel.verbs.declared import Declared, construct
 if TYPE_CHECKING:
     from memlab.kernel.verbs.verbs import Verbs
 
-__all__ = ["DECLARED"]
-
 
 def _build_extract(verbs: Verbs) -> Any:
     """Return the function that ``lab.agents.extract`` calls."""

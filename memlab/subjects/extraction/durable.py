@@ -12,9 +12,6 @@ import re
 from memlab.kernel.english import first_of, holds, padded, phrases, vocabulary, words_of
 from memlab.subjects.reading.names import proper_names
 
-__all__ = ["has_happened", "is_durable_event", "is_hypothetical"]
-
-
 # A date: a month with a day, a year, an amount of money or a percentage.
 _DATE = re.compile(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d{1,2}\b|\b(?:19|20)\d\d\b|\$\d|\b\d{1,3}%",

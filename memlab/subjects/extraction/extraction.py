@@ -37,9 +37,6 @@ from memlab.subjects.extraction.work import WORK, find_work, read_calls
 from memlab.subjects.models import LanguageModel, Otherwise, Refused
 from memlab.subjects.reading.utterances import Utterance
 
-__all__ = ["Extraction", "Learned", "make_scope"]
-
-
 # Facts are extracted from the messages of loaded chats.
 
 

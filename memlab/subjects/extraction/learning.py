@@ -18,8 +18,6 @@ from memlab.subjects.reading.clauses import asserted
 from memlab.subjects.reading.sentences import count_tokens, shorten
 from memlab.subjects.reading.utterances import utterance
 
-__all__ = ["LESSONS", "find_lessons", "propose_lesson", "select_lessons"]
-
 LESSONS = {
     "breakthrough": "session-insight",
     "solution": "learning",

@@ -33,8 +33,6 @@ from memlab.subjects.extraction.clause import (
     word_table,
 )
 
-__all__ = ["read_owner", "read_possession", "read_relative"]
-
 # Maximum lengths of names, subjects, noun phrases and values in words; patterns of codes, possessives and participles.
 _MOST_OF_A_NAME = 3
 _MOST_BEFORE = 9

@@ -15,8 +15,6 @@ from memlab.kernel.english import lexicon, number_of, vocabulary, words_of
 from memlab.subjects.extraction.clause import TEAM, USER, is_cut_short
 from memlab.subjects.reading.sentences import is_plain_word
 
-__all__ = ["rate_plausibility"]
-
 Plausibility = Literal["fine", "doubtful", "no"]
 
 _FEWEST_OF_A_SUFFIX = 5

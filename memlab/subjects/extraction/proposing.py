@@ -40,8 +40,6 @@ from memlab.subjects.reading.utterances import (
     utterance,
 )
 
-__all__ = ["MOST_TOKENS", "Scope", "Source", "find_question", "propose"]
-
 MOST_TOKENS = 60
 """The maximum length of a quotation in a memory, in tokens."""
 

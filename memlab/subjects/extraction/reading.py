@@ -38,8 +38,6 @@ from memlab.subjects.extraction.plausible import rate_plausibility
 from memlab.subjects.reading.clauses import LONGEST, asserted
 from memlab.subjects.reading.sentences import is_plain_word, sentence_spans
 
-__all__ = ["read_facts"]
-
 # Nobody has lived longer than 122 years, so a larger number is no age.
 _OLDEST = 120
 _NUMBER = re.compile(r"\d+")

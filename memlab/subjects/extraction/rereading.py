@@ -23,8 +23,6 @@ from memlab.kernel.verbs.corrections.replacing import (
 from memlab.subjects.extraction.proposing import Scope, propose
 from memlab.subjects.extraction.staged import Proposed
 
-__all__ = ["ExtractedMemories"]
-
 # The code of the relation "derived-from", and the beginning of the reason of extracted memories.
 _DERIVED = RELATIONS.index("derived-from")
 _EXTRACTED = "extracted by "

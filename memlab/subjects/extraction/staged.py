@@ -15,8 +15,6 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.language import write_data
 from memlab.subjects.models import Usage
 
-__all__ = ["Asked", "Extracted", "Proposed"]
-
 # The columns of ``Extracted.frame``.
 _COLUMNS: dict[str, Any] = {
     "item": pl.Int64,

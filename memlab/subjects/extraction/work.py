@@ -22,8 +22,6 @@ from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.reading.acts import read_sentences
 from memlab.subjects.reading.sentences import shorten
 
-__all__ = ["WORK", "find_work", "read_calls"]
-
 WORK = {
     "gotcha": "Gotcha",
     "correction": "Changed",

@@ -6,8 +6,6 @@ from memlab.kernel.hooks import Hook
 from memlab.kernel.verbs.declared import Declared, construct
 from memlab.subjects.fact_rows import FactTimes
 
-__all__ = ["DECLARED"]
-
 # Names of functions are strings, so that their modules are imported on first use.
 DECLARED = Declared(
     projections=(FactTimes,),

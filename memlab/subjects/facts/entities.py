@@ -36,16 +36,6 @@ from memlab.kernel.state import (
 from memlab.kernel.verbs.core import Core, Memories
 from memlab.kernel.verbs.fact_rows import find_mention_edges, get_entities
 
-__all__ = [
-    "Entity",
-    "LabEntities",
-    "check_name",
-    "decide_merge",
-    "decide_undo",
-    "find_entity",
-]
-
-
 # Merging and splitting of entities.
 #
 # A fact keeps its id and its text. Its ``subject`` and ``object`` always have the present name of the entity, and its

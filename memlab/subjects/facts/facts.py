@@ -41,8 +41,6 @@ from memlab.subjects.facts.narrative import (
 if TYPE_CHECKING:
     from memlab.subjects.facts.entities import LabEntities
 
-__all__ = ["LabFacts"]
-
 
 class LabFacts:
     """Facts about entities, as a table and as text: ``lab.facts``.

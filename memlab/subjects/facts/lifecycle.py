@@ -20,9 +20,6 @@ from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state import Change, State, build_edges, build_values
 from memlab.subjects.fact_rows import find_facts, get_fact_times
 
-__all__ = ["Triple", "decide_succession", "ends_fact"]
-
-
 # A crude stemmer is enough here: values are short, and both sides use the same one.
 _SHORTEST_STEM = 4
 _ENDINGS = ("ing", "ers", "er", "ed", "es", "s", "e")

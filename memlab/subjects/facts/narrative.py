@@ -32,16 +32,6 @@ from memlab.subjects.fact_rows import (
 )
 from memlab.subjects.reading.sentences import count_tokens
 
-__all__ = [
-    "USER",
-    "Narrative",
-    "convert_to_third_person",
-    "select_profile_rows",
-    "write_narrative",
-    "write_profile",
-]
-
-
 # Conversion from the first to the third person: "I like Python" becomes "likes Python". English only.
 #
 # Only unambiguous openings are converted; any other text stays a quotation.

@@ -6,8 +6,6 @@ from memlab.kernel.hooks import Hook
 from memlab.kernel.verbs.declared import Declared, bind
 from memlab.subjects.guard.register import Guards
 
-__all__ = ["DECLARED"]
-
 DECLARED = Declared(
     projections=(Guards,),
     hooks=(Hook("guard-judged", "judged", "memlab.subjects.guard.rollback:roll_back"),),

@@ -23,8 +23,6 @@ from memlab.kernel.verbs.policies.policies import begin_challenge
 from memlab.subjects.guard.process import Floats, LossProcess, forecast_recalls
 from memlab.subjects.guard.register import GuardRecord, Guards
 
-__all__ = ["Guard", "guard_pack"]
-
 _LOSSES = (0.1, 0.2, 0.4, 0.8)
 """Losses of the forecast, in standard deviations of the reward of a recall."""
 

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from memlab.science.distributions import normal_cdf
 from memlab.science.evaluation.parts import excluded_mean, log_mixture, observation_penalties
 
-__all__ = ["GAINS", "WEIGHTS", "LossProcess", "forecast_recalls"]
-
 Floats = NDArray[np.float64]
 
 GAINS: Floats = 0.2 * 2.0 ** (np.arange(10) / 2)

@@ -25,8 +25,6 @@ from memlab.kernel.state import (
 if TYPE_CHECKING:
     from memlab.subjects.guard.process import LossProcess
 
-__all__ = ["GuardRecord", "Guards"]
-
 _MAX_RECALLS = 10_000
 """Maximum number of recalls that wait for a first judgement; ``Judged`` stores as many."""
 

@@ -10,8 +10,6 @@ from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.policies.policies import LabPolicies
 from memlab.subjects.guard.register import Guards
 
-__all__ = ["roll_back"]
-
 
 def roll_back(core: Core) -> None:
     """End the running guard if the guarded pack is worse than the active pack.

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from memlab.kernel.verbs.declared import Declared, bind
 
-__all__ = ["DECLARED"]
-
-
 DECLARED = Declared(
     accessors={
         "at": bind("memlab.subjects.history.history:open_store_at", "store"),

@@ -19,8 +19,6 @@ from memlab.kernel.state import policy_events
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import ViewerStore
 
-__all__ = ["build_log", "list_memories", "open_store_at", "open_store_for"]
-
 
 def open_store_at(store: Store, when: When | None, *, event: int | None, progress: bool) -> Store:
     """Return the store at a past time or after an event; see ``Lab.at``."""

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from memlab.kernel.verbs.declared import Declared, construct
 
-__all__ = ["DECLARED"]
-
-
 DECLARED = Declared(
     accessors={"index": construct("memlab.subjects.index.index:LabIndex", "store")},
 )

@@ -15,8 +15,6 @@ from memlab.kernel.state import validate_text
 from memlab.kernel.storage.store import Store
 from memlab.subjects.index.ways import compare_ways
 
-__all__ = ["LabIndex"]
-
 
 class LabIndex:
     """``lab.upkeep.index``: the nearest-neighbour index of a lab.

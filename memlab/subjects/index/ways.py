@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from memlab.errors import MissingExtra
 from memlab.kernel.index import KINDS, Base, Vectors, best, build_base, list_bases, scanner
 
-__all__ = ["compare_ways"]
-
 _SUFFICIENT = 0.95
 """Recall from which the fastest way is recommended: a recall@10 of .95 loses one neighbour in two searches."""
 

@@ -18,8 +18,6 @@ from memlab.kernel.storage.purging import PURGE_TIMEOUT
 from memlab.kernel.storage.store import Store
 from memlab.subjects.io.checking import Checked, check, check_in_memory
 
-__all__ = ["Backup", "back_up", "back_up_if_due", "check_open"]
-
 
 @dataclass(frozen=True)
 class Backup(Displayed):

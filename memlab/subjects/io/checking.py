@@ -56,8 +56,6 @@ from memlab.kernel.storage.backup_folders import BACKUPS, list_backup_folders, l
 from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT
 from memlab.kernel.verbs.projections import PROJECTIONS, new_state
 
-__all__ = ["Checked", "check", "check_in_memory", "find_lab"]
-
 # The columns of ``Checked.frame``.
 _SCHEMA = {"file": pl.String, "part": pl.String, "state": pl.String, "detail": pl.String}
 

@@ -11,8 +11,6 @@ from memlab.subjects.io.synced import Synced
 if TYPE_CHECKING:
     from memlab.kernel.verbs.verbs import Verbs
 
-__all__ = ["DECLARED"]
-
 
 def _load(verbs: Verbs) -> Any:
     """Return the function that ``lab.load`` calls, bound to a lab's verbs."""

@@ -10,8 +10,6 @@ import numpy as np
 from memlab.io.formats import Bundle, split_node_name
 from memlab.kernel.state import State
 
-__all__ = ["graph_of"]
-
 # The source id, the target id, the relation and the time of creation of a removed edge.
 Removed = tuple[int, int, str, int]
 

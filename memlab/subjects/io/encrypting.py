@@ -33,8 +33,6 @@ from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT, PURGING, end_p
 from memlab.subjects.io.checking import find_lab
 from memlab.subjects.mending import make_repairer
 
-__all__ = ["decrypt", "encrypt", "rekey"]
-
 
 @checked
 def encrypt(path: str | Path, key: KeySource) -> list[Path]:

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from memlab.subjects.io.mirror import Mirror
     from memlab.subjects.io.results import Joined
 
-__all__ = ["LabIO", "reach_lost_mirrors"]
-
 
 class LabIO:
     """``lab.io``: exports, mirrors, backups, checks, joins, moves and re-embedding.

@@ -32,8 +32,6 @@ from memlab.subjects.io.join_versions import (
 from memlab.subjects.io.results import WHATS
 from memlab.subjects.io.storing import Screened
 
-__all__ = ["Plan", "plan_join"]
-
 # The value of the field ``reason`` of memories that were purged in the other lab.
 _PURGED = "purged in the lab that was joined"
 

@@ -13,8 +13,6 @@ from memlab.kernel.privacy import split_sensitive
 from memlab.kernel.schema import MEMORY
 from memlab.subjects.io.join_versions import UPKEEP, Row
 
-__all__ = ["Side", "rows_of"]
-
 # The time that a memory without corrections has as its last correction. It is earlier than any other time.
 _LONG_AGO = -(2**63)
 

@@ -8,21 +8,6 @@ from typing import Any
 from memlab.kernel.base.clock import Micros
 from memlab.kernel.schema import FIXED, MEMORY, RECALLABLE
 
-__all__ = [
-    "CARRIED",
-    "EDITABLE",
-    "OF_USE",
-    "SAID",
-    "UPKEEP",
-    "Row",
-    "give_way",
-    "greater_counts",
-    "is_contested",
-    "read_here",
-    "use_of",
-    "version_of",
-]
-
 COUNTS = ("access", "success", "fail", "accessed")
 """Counts and the last access. The greater value is kept, because both labs counted the uses before they diverged."""
 OF_USE = ("importance", "confidence", "strength", "energy", "stability", "difficulty")

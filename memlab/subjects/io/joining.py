@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from memlab.io.formats import Bundle
     from memlab.subjects.io.results import Joined
 
-__all__ = ["join"]
-
 # A function that reads the events of a lab. It is called only if the plan of a join needs them.
 _Events = Callable[[], Iterable[Event]]
 

@@ -19,8 +19,6 @@ from memlab.kernel.journal import Journal, data_file, digest_parts
 from memlab.kernel.slates import Segment, thin_parts
 from memlab.kernel.storage.store import Store
 
-__all__ = ["LabKeeping", "Thinning", "Usage"]
-
 
 class _Row(NamedTuple):
     """The planned change of one segment of the log."""

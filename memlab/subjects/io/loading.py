@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from memlab.io.formats import Bundle, Notes, Source
     from memlab.kernel.policies import Pack
 
-__all__ = ["LoadOptions", "load"]
-
 _ROWS, _BYTES = 2_000, 4 << 20
 """The maximum number of rows, and of characters of text, in one transaction."""
 _SECONDS = 1.0

@@ -24,8 +24,6 @@ from memlab.subjects.io.synced import Synced
 if TYPE_CHECKING:
     from memlab.io.formats import Bundle
 
-__all__ = ["Moved", "Preview", "move", "preview", "synced_frame"]
-
 _NOTES = tuple(
     name for name, column in MEMORY.items() if column.storage == "note" and name != "operations"
 )

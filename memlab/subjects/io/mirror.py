@@ -35,8 +35,6 @@ from memlab.kernel.base.threads import Background, Finished, ThreadLock, Worker
 from memlab.kernel.storage.copies import list_outdated_mirrors, register_copy, write_without_purge
 from memlab.kernel.storage.store import Store
 
-__all__ = ["INDEX", "Mirror", "reach_mirrors"]
-
 # Names of the mirror's files. An incomplete file has the suffix of drafts.
 INDEX = "index.json"
 FILE_PATTERN = re.compile(r"[0-9]{7,}(-[a-z0-9-]{1,48})?\.md")

@@ -11,8 +11,6 @@ from memlab.kernel.base.threads import Background, Finished, Worker
 from memlab.kernel.state import visible_rows
 from memlab.kernel.storage.store import Store
 
-__all__ = ["Reembedder", "Reembedding"]
-
 _PAUSE = 0.01
 """Minimum seconds between two batches, in which other threads and processes may use the lab."""
 

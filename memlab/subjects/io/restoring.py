@@ -54,8 +54,6 @@ from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT, REPLACED
 from memlab.subjects.io.checking import find_lab
 from memlab.subjects.mending import make_repairer
 
-__all__ = ["Restored", "restore"]
-
 
 @dataclass(frozen=True)
 class Restored(Displayed):

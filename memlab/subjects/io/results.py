@@ -14,8 +14,6 @@ from memlab.kernel.base.display import Displayed, Report, Table, clip
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.privacy import Finding
 
-__all__ = ["GUESSED", "JOINED", "PLACES", "ROWS", "WHATS", "Joined", "Loaded"]
-
 # The columns of the tables in a result, which tables without rows have too.
 GUESSED = {"source": pl.String, "field": pl.String, "taken": pl.String}
 PLACES = {"source": pl.String, "place": pl.Int64, "why": pl.String}

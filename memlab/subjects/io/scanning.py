@@ -10,8 +10,6 @@ from polars.io.plugins import register_io_source
 from memlab.kernel.state import ViewerState
 from memlab.kernel.verbs.core import Core
 
-__all__ = ["scan_edges", "scan_memories"]
-
 
 def scan_memories(core: Core) -> pl.LazyFrame:
     """Return a lazy frame of memories, which reads only the columns of its query."""

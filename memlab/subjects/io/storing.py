@@ -48,8 +48,6 @@ from memlab.kernel.storage.store import Store
 from memlab.subjects.io.edges import graph_of
 from memlab.subjects.io.results import ROWS, Loaded
 
-__all__ = ["Screened", "bodies_of", "check_bundle", "load_bundle"]
-
 _CHUNK = 10_000
 """The maximum number of memories in one event. Their columns take a few megabytes."""
 

@@ -18,8 +18,6 @@ from memlab.kernel.state import (
     mapping_field,
 )
 
-__all__ = ["Synced"]
-
 # The fields of a recorded move, in the order of the frame's columns.
 _SCHEMA = {
     "target": pl.String,

@@ -10,8 +10,6 @@ from memlab.kernel.language import Form, Policy, Text, read_forms
 from memlab.kernel.language.texts import DEFINING
 from memlab.kernel.policies import SLOTS, Pack, inherited_helpers, pack_from_sources
 
-__all__ = ["draft_pack", "param_places", "rebased_text", "text_of"]
-
 
 def text_of(policy: Policy, pack: Pack | None = None) -> str:
     """Return the self-contained source of a policy, with helpers and parameter values.

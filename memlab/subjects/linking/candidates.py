@@ -17,9 +17,6 @@ from memlab.kernel.state import EVERYONE, State
 from memlab.subjects.reading.claims import Statement
 from memlab.subjects.reading.comparison import read_text
 
-__all__ = ["Candidates", "PairedState", "Populate", "RowView", "Scopes", "find_candidates"]
-
-
 USER = "user"
 """The speaker of a memory that names no speaker."""
 

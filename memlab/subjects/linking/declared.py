@@ -6,8 +6,6 @@ from memlab.kernel.hooks import Hook
 from memlab.kernel.verbs.declared import Declared, construct
 from memlab.subjects.linking.waiting import Waiting
 
-__all__ = ["DECLARED"]
-
 # Functions are named by strings, so that their modules are imported on first use.
 DECLARED = Declared(
     projections=(Waiting,),

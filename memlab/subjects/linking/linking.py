@@ -22,9 +22,6 @@ from memlab.subjects.linking.resolving import decide_links
 from memlab.subjects.linking.waiting import Waiting
 from memlab.subjects.reading.denials import reports_change
 
-__all__ = ["Comparing", "Linker", "link_waiting"]
-
-
 _AT_ONCE = 32
 """The memories that are linked in one transaction.
 

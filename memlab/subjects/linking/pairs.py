@@ -22,9 +22,6 @@ from memlab.subjects.linking.candidates import USER, RowView
 from memlab.subjects.reading.claims import Statement
 from memlab.subjects.reading.comparison import NOTHING, Verdict, compare, repeats
 
-__all__ = ["Pairs"]
-
-
 _ONE_STATEMENT = 16
 """The maximum words of a text that counts as one statement."""
 

@@ -39,9 +39,6 @@ from memlab.subjects.linking.timeline import FOREVER, Meeting, Timeline, find_pa
 from memlab.subjects.reading.claims import both, difference
 from memlab.subjects.reading.denials import corrects, denies_value, reports_change
 
-__all__ = ["decide_links"]
-
-
 _BLOCK = 256
 """The number of new rows per block, so that the pairs of a block fit into memory."""
 

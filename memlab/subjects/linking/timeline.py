@@ -18,9 +18,6 @@ from memlab.kernel.state import State
 from memlab.subjects.fact_rows import get_fact_times, split_validity
 from memlab.subjects.linking.candidates import PairedState
 
-__all__ = ["FOREVER", "Meeting", "Timeline", "find_past_rows"]
-
-
 # The end of an interval of validity that is still open.
 FOREVER = 2**63 - 1
 

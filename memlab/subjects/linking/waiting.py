@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 from memlab.kernel.journal import Event
 from memlab.kernel.state import NUMBER, Field, Projection, list_field
 
-__all__ = ["Waiting"]
-
 
 class Waiting(Projection):
     """The ids of the waiting memories, as ascending and disjoint ranges.

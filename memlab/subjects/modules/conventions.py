@@ -14,15 +14,6 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = [
-    "is_instructions",
-    "jsonc",
-    "rules_of",
-    "rules_of_package",
-    "rules_of_pyproject",
-    "states_rules",
-]
-
 _MAX_NAMED = 12
 """The maximum number of settings in one convention; for more, a reader opens the file."""
 _FOR_AGENTS = re.compile(

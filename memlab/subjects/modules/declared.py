@@ -6,9 +6,6 @@ from memlab.kernel.hooks import Hook
 from memlab.kernel.verbs.declared import Declared, construct
 from memlab.subjects.modules.module_map import ModuleMaps
 
-__all__ = ["DECLARED"]
-
-
 # Functions are named by strings, so that their modules are imported on first use.
 DECLARED = Declared(
     projections=(ModuleMaps,),

@@ -22,9 +22,6 @@ from memlab.subjects.modules.conventions import (
 )
 from memlab.subjects.reading.tags import code_words, file_language
 
-__all__ = ["Command", "Convention", "Manifests", "Tree", "read_manifests", "walk"]
-
-
 # The files of a project are those below its folder, without links and hidden, generated or ignored folders.
 #
 # A folder is untrusted: it may be deep, large, or full of circular links, and its names may be anything. Files that are

@@ -40,24 +40,6 @@ from memlab.kernel.state import (
 from memlab.subjects.drawing import write_page
 from memlab.subjects.reading.tags import code_words, file_subject, name_stems, stem_code_word
 
-__all__ = [
-    "InTask",
-    "ModuleMap",
-    "ModuleMaps",
-    "ModuleWords",
-    "Nearest",
-    "by_subject",
-    "described",
-    "has_map",
-    "is_layer",
-    "module_map",
-    "neighbours_join",
-    "owners",
-    "plain_path",
-    "words_of_map",
-]
-
-
 # Files are grouped by subject.
 #
 # A project is laid out by subject (``src/auth/tokens.ts``) or by layer (``src/routes/auth.ts``,

@@ -19,9 +19,6 @@ from memlab.kernel.verbs.gate import check_on
 from memlab.subjects.modules.module_map import ModuleMap, ModuleMaps, described, module_map
 from memlab.subjects.modules.scanning import scan
 
-__all__ = ["LabModules", "known_path", "paths_in"]
-
-
 _KEYS = (
     "file_path",
     "filePath",

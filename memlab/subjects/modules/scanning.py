@@ -22,8 +22,6 @@ from memlab.subjects.modules.manifests import Command, Convention, Tree, read_ma
 from memlab.subjects.modules.module_map import by_subject, is_layer, neighbours_join
 from memlab.subjects.reading.tags import file_language
 
-__all__ = ["Module", "Scan", "scan"]
-
 # The maximum number of files in an undivided module: nobody could survey more files as one subject.
 _MAX_IN_ONE = 80
 # The bytes of a file that are read for imports, which are near its beginning; the maximum length of a description.

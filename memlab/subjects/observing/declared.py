@@ -5,8 +5,6 @@ from __future__ import annotations
 from memlab.kernel.hooks import Hook
 from memlab.kernel.verbs.declared import Declared, construct
 
-__all__ = ["DECLARED"]
-
 DECLARED = Declared(
     hooks=(Hook("reading-tags", "describe-text", "memlab.subjects.reading.tags:describing"),),
     accessors={

@@ -39,8 +39,6 @@ from memlab.subjects.reading.utterances import (
     utterance,
 )
 
-__all__ = ["Admission", "Observation", "Observing"]
-
 
 @dataclass(frozen=True)
 class Admission(Displayed):

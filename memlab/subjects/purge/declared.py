@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from memlab.kernel.verbs.declared import Declared, bind
 
-__all__ = ["DECLARED"]
-
-
 # The function is named as a string, so that its module is imported at the first purge.
 DECLARED = Declared(
     accessors={"purge": bind("memlab.subjects.purge.purge:purge", "core")},

@@ -18,8 +18,6 @@ from memlab.kernel.schema import MEMORY
 from memlab.kernel.state import NAMES, Entities, Field, body_field, dump_field
 from memlab.subjects.purge.questions import ALL
 
-__all__ = ["NameBearers", "gather_names"]
-
 # Columns of a memory with names, and those whose names are entities.
 _NAMED_COLUMNS = frozenset(
     name for name, column in MEMORY.items() if column.storage in ("name", "list") or name == "ref"

@@ -33,16 +33,6 @@ from memlab.kernel.state import (
 from memlab.subjects.purge.names import gather_names
 from memlab.subjects.purge.questions import ALL, NOTHING, Quotes, owners_of, quotes_of
 
-__all__ = [
-    "Cut",
-    "PurgePlan",
-    "cut_of",
-    "plan_purge",
-    "purge_change",
-    "redact_slates",
-    "tombstones_of",
-]
-
 # The form of a placeholder: the number of the purge's event, and a running number.
 _PLACEHOLDER = re.compile(re.escape(PLACEHOLDER) + r"\d+-\d+\]")
 

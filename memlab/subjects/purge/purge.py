@@ -24,8 +24,6 @@ from memlab.subjects.purge.rewriting import redact_event, select_affected_events
 from memlab.subjects.purge.selecting import Choice, check_choice, choose_by_name
 from memlab.subjects.purge.verifying import find_differences
 
-__all__ = ["purge"]
-
 
 def purge(
     core: Core,

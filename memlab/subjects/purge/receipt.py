@@ -23,14 +23,6 @@ from memlab.kernel.storage.store import Store
 from memlab.subjects.purge.planning import PurgePlan
 from memlab.subjects.purge.traces import SearchReport, SearchTerms, search_files, search_terms
 
-__all__ = [
-    "Purged",
-    "Receipt",
-    "build_receipt",
-    "list_derived_files",
-    "search_terms_of",
-]
-
 # The columns of a receipt.
 _SCHEMA = {
     "step": pl.String,

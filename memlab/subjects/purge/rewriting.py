@@ -21,8 +21,6 @@ from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state import EVERYONE, NAMES, Entities, Field, body_field, dump_field
 from memlab.subjects.purge.planning import PurgePlan
 
-__all__ = ["redact_event", "select_affected_events", "without_redactable"]
-
 # Columns of a memory with content, and those among them that may quote other memories.
 _CONTENT = frozenset(
     name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list")

@@ -16,8 +16,6 @@ from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.subjects.purge.planning import plan_purge, redact_slates
 from memlab.subjects.purge.rewriting import select_affected_events
 
-__all__ = ["Choice", "check_choice", "choose_by_name", "select_person"]
-
 
 @dataclass(frozen=True)
 class Choice:

@@ -27,8 +27,6 @@ from memlab.errors import MemlabError
 from memlab.kernel.journal import FILE, open_database, sql_errors, unlock
 from memlab.kernel.slates import decode, is_sealed, question_of
 
-__all__ = ["SearchReport", "SearchTerms", "Trace", "search_files", "search_terms"]
-
 PIECE = 32
 """The maximum number of characters in a piece."""
 

@@ -17,8 +17,6 @@ from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.subjects.purge.planning import Cut, cut_of
 from memlab.subjects.purge.rewriting import without_redactable
 
-__all__ = ["find_differences"]
-
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 

@@ -17,8 +17,6 @@ from memlab.kernel.recall import Hits
 from memlab.science.regression import fit_logistic, predict_chance
 from memlab.subjects.questions.questions import read_asked
 
-__all__ = ["MINIMUM", "Calibration", "calibrate"]
-
 MINIMUM = 20
 """The minimum number of questions: each gives an answerable and an unanswerable case, ten for each weight."""
 

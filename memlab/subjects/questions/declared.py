@@ -5,8 +5,6 @@ from __future__ import annotations
 from memlab.kernel.verbs.declared import Declared, bind, construct
 from memlab.subjects.questions.register import Labels
 
-__all__ = ["DECLARED"]
-
 # Classes are named as strings, so that their modules are imported at first use. The component "questions" is the
 # kernel's verb ``recall``.
 DECLARED = Declared(

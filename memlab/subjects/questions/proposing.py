@@ -17,8 +17,6 @@ from memlab.kernel.hooks import list_hooks
 from memlab.kernel.state import State
 from memlab.subjects.questions.rows import Row
 
-__all__ = ["propose_rows", "question_of"]
-
 _LONGEST = 200
 """The maximum characters of a text that is read: longer ones seldom state a single thing."""
 

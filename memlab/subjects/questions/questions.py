@@ -20,8 +20,6 @@ from memlab.subjects.questions.proposing import propose_rows
 from memlab.subjects.questions.register import Labels
 from memlab.subjects.questions.rows import Row, Wanted, question_key, read_rows, read_wants
 
-__all__ = ["LabQuestions", "questions_frame", "read_asked"]
-
 _SCHEMA: dict[str, Any] = {
     "id": pl.Int64,
     "query": pl.String,

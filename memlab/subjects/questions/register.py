@@ -20,8 +20,6 @@ from memlab.kernel.state import (
     mapping_field,
 )
 
-__all__ = ["Labels"]
-
 # A purge of a wanted memory, or of a text that the query quotes, drops the whole question.
 _QUESTIONS = list_field(
     mapping_field(

@@ -22,8 +22,6 @@ from memlab.kernel.base.clock import to_micros
 from memlab.kernel.state import State, hidden_rows
 from memlab.kernel.verbs.core import listed_memories
 
-__all__ = ["Row", "Wanted", "question_key", "read_rows", "read_wants"]
-
 # The columns of a row, and the names that ``memlab bench`` has for two of them.
 _COLUMNS = ("query", "wants", "project", "viewer", "at", "category")
 _ALIASES = {"question": "query", "text": "query", "wanted": "wants"}

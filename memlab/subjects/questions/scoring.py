@@ -28,20 +28,6 @@ from memlab.science.evaluation import METRICS, cluster_interval, judge, measure
 from memlab.subjects.copies import copy_for_workers
 from memlab.subjects.questions.questions import questions_frame, read_asked
 
-__all__ = [
-    "ACTIVE",
-    "NEW",
-    "Scores",
-    "build_scores",
-    "describe_loss",
-    "explain_change",
-    "note_on_feedback",
-    "recall_question",
-    "sample_questions",
-    "score",
-    "score_notice",
-]
-
 ACTIVE = "active"
 """The name of the active pack among the policies of a score."""
 

@@ -28,19 +28,6 @@ from memlab.kernel.english import (
 )
 from memlab.subjects.reading.sentences import sentence_spans, without_quotations
 
-__all__ = [
-    "Act",
-    "Completed",
-    "Person",
-    "Sentence",
-    "complete_answer",
-    "last_question",
-    "read_sentences",
-    "speech_act",
-    "subject_person",
-]
-
-
 Act = Literal[
     "statement", "question", "greeting", "reaction", "wish", "order", "quotation", "supposition"
 ]

@@ -30,21 +30,6 @@ from typing import Any
 from memlab.kernel.english import NUMBER_WORDS, WEEKDAYS, lexicon, number_of, vocabulary, words_of
 from memlab.subjects.reading.claims import stem
 
-__all__ = [
-    "SIGNS",
-    "Telling",
-    "Values",
-    "certain",
-    "features",
-    "moves_a_value",
-    "noticed",
-    "read_values",
-    "rules",
-    "score",
-    "signs_of_change",
-]
-
-
 # A statement may change values of another statement: dates, times, amounts, shares, and counts with their units.
 
 

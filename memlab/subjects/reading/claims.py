@@ -28,20 +28,6 @@ from memlab.kernel.english import (
 )
 from memlab.subjects.reading.sentences import clauses
 
-__all__ = [
-    "LONGEST_STATEMENT",
-    "Claim",
-    "Statement",
-    "both",
-    "claim",
-    "conflicts",
-    "difference",
-    "of_another",
-    "stem",
-    "updates",
-]
-
-
 _negation_phrases, _negation_words = partial(phrases, "negation"), partial(vocabulary, "negation")
 
 # Patterns of a number, and of a single capital letter ("plan B"); "I" and an initial "A" are words.

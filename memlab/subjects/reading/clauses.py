@@ -16,9 +16,6 @@ from typing import Any, NamedTuple
 from memlab.kernel.english import Token, first_of, holds, padded, phrases, table, word_pattern
 from memlab.subjects.reading.sentences import sentence_spans, without_quotations
 
-__all__ = ["LONGEST", "Clause", "asserted", "contracted_words"]
-
-
 LONGEST = 20_000
 """The maximum characters of a message that are read for facts; a longer message contains a document."""
 

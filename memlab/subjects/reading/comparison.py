@@ -37,19 +37,6 @@ from memlab.subjects.reading.claims import (
 from memlab.subjects.reading.denials import ends_value, spares_rule
 from memlab.subjects.reading.slots import SPEAKER, Slot, read_slots
 
-__all__ = [
-    "CERTAINTY",
-    "NOTHING",
-    "Part",
-    "Reading",
-    "Verdict",
-    "by_rules",
-    "compare",
-    "read_text",
-    "repeats",
-]
-
-
 # The statements of a text are its sentences without greetings, questions, wishes, quotations and orders.
 #
 # Linking compares statements. Greetings, questions, wishes, quotations, suppositions and orders to the listener state

@@ -8,16 +8,6 @@ from functools import lru_cache
 from memlab.kernel.english import holds, padded, phrases, words_of
 from memlab.subjects.reading.claims import Statement, stem
 
-__all__ = [
-    "corrects",
-    "denies_value",
-    "ends_value",
-    "ends_what_stays",
-    "moves_or_sets",
-    "reports_change",
-    "spares_rule",
-]
-
 # A value: code in backticks, or one word with the signs of paths, versions and options.
 _VALUE = r"(?P<value>`[^`]+`|[\w@][\w./+:@-]*[\w+]|\w)"
 # The value that ends: after a denial, after the verb of a change, or before the end that is stated of it.

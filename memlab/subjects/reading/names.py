@@ -10,9 +10,6 @@ from memlab.kernel.english import Token, table, vocabulary, words_of
 from memlab.subjects.reading.clauses import contracted_words
 from memlab.subjects.reading.sentences import is_plain_word, sentence_spans, without_quotations
 
-__all__ = ["proper_names"]
-
-
 # The maximum characters that are read of a text, the maximum words of a name, endings of words that are capitalised
 # only at the start of a sentence, and punctuation around names.
 _LONGEST = 20_000

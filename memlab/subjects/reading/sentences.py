@@ -9,20 +9,6 @@ from pathlib import Path
 
 from memlab.kernel.english import lexicon, table
 
-__all__ = [
-    "BYTES_A_TOKEN",
-    "clauses",
-    "code_lines",
-    "count_tokens",
-    "is_plain_word",
-    "sentence_spans",
-    "sentences",
-    "sentences_and_lines",
-    "shorten",
-    "without_quotations",
-]
-
-
 # Patterns of rough sentences, and of ends of sentences for `sentence_spans`.
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _END = re.compile(r"[.!?\u2026]+[)\"'\u201d\u2019]*(?=\s|\Z)|\n")

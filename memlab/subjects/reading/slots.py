@@ -14,9 +14,6 @@ from functools import cache, lru_cache
 
 from memlab.kernel.english import lexicon, table, vocabulary
 
-__all__ = ["SPEAKER", "Slot", "read_slots"]
-
-
 SPEAKER = "i"
 """The holder of a slot in the first person."""
 

@@ -18,17 +18,6 @@ from functools import partial
 from memlab.kernel.english import first_of, holds, padded, phrases, vocabulary, words_of
 from memlab.subjects.reading.sentences import code_lines, sentences
 
-__all__ = [
-    "DETECTORS",
-    "Utterance",
-    "corrects",
-    "kind_of",
-    "provenance_of",
-    "tells_event",
-    "utterance",
-]
-
-
 _phrases, _words = partial(phrases, "utterance"), partial(vocabulary, "utterance")
 
 # The maximum words of a greeting besides its phrases, the maximum words of a greeting message, and the maximum polite

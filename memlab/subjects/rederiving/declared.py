@@ -5,8 +5,6 @@ from __future__ import annotations
 from memlab.kernel.hooks import Hook
 from memlab.kernel.verbs.declared import Declared
 
-__all__ = ["DECLARED"]
-
 # Names of functions are strings, so that their modules are imported on first use.
 DECLARED = Declared(
     hooks=(

@@ -24,9 +24,6 @@ from memlab.kernel.verbs.fact_rows import normalize_predicate
 from memlab.subjects.fact_rows import fact_text
 from memlab.subjects.reading.tags import emotional_weight, summary_of, tags_of
 
-__all__ = ["rederive", "retell"]
-
-
 # The words of a text before and after an edit.
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from memlab.kernel.state import HASH, EventType
 from memlab.kernel.verbs.declared import Declared, construct
 
-__all__ = ["DECLARED"]
-
 # Names of classes are strings, so that their modules are imported on first use.
 DECLARED = Declared(
     events=(

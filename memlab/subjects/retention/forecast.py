@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Forecast", "compute_forecast"]
-
-
 # The result of a forecast, its figure and its page.
 
 

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from memlab.subjects.programs.operations import LabOperations
     from memlab.subjects.review.review import LabReview
 
-__all__ = ["LabUpkeep", "Schedule", "Scheduler"]
-
-
 OnUpkeep = Callable[[Upkeep], None]
 
 _LOOK = 30.0

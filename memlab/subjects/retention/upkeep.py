@@ -26,17 +26,6 @@ from memlab.kernel.state import EVERYONE, Change, State, build_values, hidden_ro
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.corrections.editing import due_for_purge
 
-__all__ = [
-    "Upkeep",
-    "can_prune",
-    "decode_words",
-    "evaluate_standing",
-    "find_transitions",
-    "maintain_after_session",
-    "run_upkeep",
-]
-
-
 # Transitions: the changes of status and label by a pack's policies at an instant.
 
 

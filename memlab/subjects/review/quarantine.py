@@ -20,16 +20,6 @@ from memlab.kernel.journal import Event
 from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, normalise_word
 from memlab.kernel.state import Change, State, build_values
 
-__all__ = [
-    "Displaced",
-    "QuarantinePlan",
-    "filter_written_since",
-    "find_displaced",
-    "plan_quarantine",
-    "plan_release",
-    "select_origin",
-]
-
 Rows = NDArray[np.int64]
 Values = dict[str, Any]
 Displaced = Mapping[int, tuple[Values, Values]]

@@ -40,8 +40,6 @@ from memlab.subjects.review.quarantine import (
     select_origin,
 )
 
-__all__ = ["LabReview", "Quarantined"]
-
 _SLOW = 20_000
 """Events that are folded in about a second; repeating a recall costs as much as a hundred events."""
 

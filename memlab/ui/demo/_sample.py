@@ -14,8 +14,6 @@ from memlab.science import examples
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab
 
-__all__ = ["sample_lab"]
-
 _AGENT = "quill"
 """The assistant of the conversation."""
 _SHOWN = 5

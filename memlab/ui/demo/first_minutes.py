@@ -29,8 +29,6 @@ from memlab.ui.widgets import (
 )
 from memlab.ui.widgets.view import Page, serve_page
 
-__all__ = ["FirstMinutes", "Trial", "serve_trial"]
-
 _LARGEST = 700_000
 """Bytes of a dropped file: in base64 it fits one message of a page, which has at most a mebibyte."""
 _PROPOSED = 20

@@ -18,8 +18,6 @@ from memlab.kernel.slates import Slates
 from memlab.science.evaluation import Evaluation, evaluate
 from memlab.science.simulation import WORLDS, World, live
 
-__all__ = ["HORIZON", "LOGGING", "Agreement", "Quarter", "agreement", "live_quarter"]
-
 LOGGING = """(pack probing "The default pack, with five probes in every recall." :inherits memlab)
 (setting limit 5)
 (setting probe-rate 1) (setting probes 5) (setting probe-depth 60) (setting probe-floor 0.5)

@@ -45,17 +45,6 @@ from memlab.ui.widgets.ranks import (
     summed_moves,
 )
 
-__all__ = [
-    "HyMagics",
-    "Installed",
-    "LabMagics",
-    "add_completions",
-    "find_labs",
-    "install_and_compare",
-    "keep_question_mark",
-    "remove_completions",
-]
-
 
 @magics_class
 class HyMagics(Magics):

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from memlab.errors import InputError, UnknownName
 
-__all__ = ["Copies", "copy_tutorials", "tutorial_names"]
-
 _ORIGINALS = Path(__file__).parent / "notebooks"
 """Folder of the notebooks: a link in a checkout, files in an installed package."""
 

@@ -33,8 +33,6 @@ from memlab.science.evaluation import (
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._widget import MOST_TEXT, WorkingWidget, synced
 
-__all__ = ["EvaluationBoard", "by_day", "evaluation_rows", "name_of", "plain", "top_of"]
-
 _AT_ONCE = 500
 """Logs with more recalls are evaluated only on request, because that takes more than a few seconds."""
 _DISAGREEMENTS = 6

@@ -19,8 +19,6 @@ from memlab.subjects.lab import Lab
 from memlab.ui.widgets._widget import MOST_TEXT, arrow, synced
 from memlab.ui.widgets.quality import Quality, ShowsQuality
 
-__all__ = ["RecallExplorer", "explained"]
-
 _MOST = 50
 """The maximum number of results: more than a person compares."""
 

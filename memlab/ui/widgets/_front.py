@@ -15,8 +15,6 @@ from memlab.ui.widgets._board import plain
 from memlab.ui.widgets._timeline import side_by_side
 from memlab.ui.widgets._widget import MOST_TEXT, Widget, synced
 
-__all__ = ["FrontView"]
-
 _MOST_CHANGES = 100
 """Questions or clusters in the list of a policy, from each end: a few screens."""
 

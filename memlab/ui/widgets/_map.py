@@ -21,8 +21,6 @@ from memlab.subjects.lab import Lab
 from memlab.ui.widgets._rows import event_of
 from memlab.ui.widgets._widget import MOST_TEXT, Widget, arrow, synced
 
-__all__ = ["COLOURS", "MemoryMap", "Points", "around", "read_points", "shades", "waves"]
-
 _SEEDS = 5
 """Results of a query from which activation spreads, as in the default packs."""
 _MOST_NODES = 2_000

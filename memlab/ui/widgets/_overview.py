@@ -18,8 +18,6 @@ from memlab.subjects.questions.scoring import ACTIVE, recall_question, score
 from memlab.ui.widgets._recalls import OUTCOMES, RecallLog
 from memlab.ui.widgets._widget import WorkingWidget, arrow, synced
 
-__all__ = ["Overview"]
-
 _DAYS = 14
 """Days of the chart, two weeks."""
 _LISTED = 6

@@ -21,15 +21,6 @@ from memlab.subjects.lab import Lab
 from memlab.subjects.retention.forecast import Forecast
 from memlab.ui.widgets._widget import MOST_TEXT, WorkingWidget, arrow, synced
 
-__all__ = [
-    "LifePlayer",
-    "count_forgotten",
-    "fading_params",
-    "forecasts_from",
-    "frames_of",
-    "tuned_pack",
-]
-
 _MOST = 3_000
 """Memories that are drawn, an even sample if there are more: each is a cell in two grids."""
 _FRAMES, _TOGETHER = 48, 8

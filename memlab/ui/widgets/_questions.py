@@ -12,8 +12,6 @@ from memlab.kernel.base.printable import count_of
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._widget import Widget, arrow, synced
 
-__all__ = ["QuestionList"]
-
 _MOST = 200
 """Questions that a browser receives, more than a person reads through."""
 _MOST_TEXT = 300

@@ -15,8 +15,6 @@ from memlab.ui.widgets._explorer import RecallExplorer
 from memlab.ui.widgets._rows import encodable
 from memlab.ui.widgets._widget import arrow, synced
 
-__all__ = ["OUTCOMES", "RecallLog"]
-
 OUTCOMES = ("helped", "failed", "nothing", "unrated")
 """The values of ``outcome`` in ``lab.agents.recalls()``."""
 _PAGE = 20

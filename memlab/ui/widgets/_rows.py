@@ -22,8 +22,6 @@ from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, RELATIONS
 from memlab.kernel.state import State, visible_rows
 from memlab.subjects.lab import Lab
 
-__all__ = ["COLUMNS", "HEADS", "Rows", "columns", "condition", "encodable", "event_of", "values_of"]
-
 COLUMNS = (
     *(
         "id",

@@ -35,8 +35,6 @@ from memlab.ui.widgets.ranks import (
     text_of,
 )
 
-__all__ = ["PolicyStudio"]
-
 _MOST_QUESTIONS = 50
 """Queries that are ranked after each keystroke within a tenth of a second."""
 _NAME = re.compile(r"\w[\w.-]{0,99}")

@@ -17,8 +17,6 @@ from memlab.subjects.lab import Lab
 from memlab.ui.widgets._rows import Rows, condition, encodable, event_of, values_of
 from memlab.ui.widgets._widget import MOST_TEXT, Widget, arrow, synced
 
-__all__ = ["MemoryTable"]
-
 _PAGE = 100
 """Rows of the first page, about ten screens."""
 _MOST = 500

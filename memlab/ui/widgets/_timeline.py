@@ -25,8 +25,6 @@ from memlab.ui.widgets.ranks import (
     summed_moves,
 )
 
-__all__ = ["VersionTimeline", "side_by_side"]
-
 _BINS = 60
 """Bars of the feedback histogram, one for about ten pixels."""
 _MOST_QUESTIONS = 50

@@ -30,8 +30,6 @@ from memlab.subjects.lab import Lab
 from memlab.ui.widgets import bundles
 from memlab.ui.widgets.bundles import STATIC
 
-__all__ = ["MOST_TEXT", "WIDGETS", "Widget", "WorkingWidget", "arrow", "synced"]
-
 MOST_TEXT = 2_000
 """Characters of each text in a list of memories, a screen; one memory alone has its whole text."""
 _MOST_BYTES = 10_000_000

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-__all__ = ["STATIC", "bundle"]
-
 STATIC = Path(__file__).parent / "static"
 """The folder with one ``.js`` file for each widget and each page."""
 

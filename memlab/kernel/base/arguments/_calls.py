@@ -23,8 +23,6 @@ from memlab.errors import (
 from memlab.kernel.base.arguments._rules import Misfit, Rule, Within, describe_error, rule_of
 from memlab.kernel.base.threads import free_interrupted
 
-__all__ = ["Parameter", "checked", "describe_parameters", "renamed", "warn_caller"]
-
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
 

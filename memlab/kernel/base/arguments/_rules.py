@@ -17,25 +17,6 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, overload
 from memlab.errors import InputError, MemlabError, NoSuchItem
 from memlab.kernel.base.disk import is_url
 
-__all__ = [
-    "AnyNumber",
-    "AsGiven",
-    "Called",
-    "Count",
-    "Misfit",
-    "Rule",
-    "Seconds",
-    "Seed",
-    "Share",
-    "Taken",
-    "Within",
-    "describe_error",
-    "describe_value",
-    "get_item",
-    "iterate",
-    "rule_of",
-]
-
 
 def describe_value(value: object, limit: int = 60) -> str:
     """Return a short representation of a value for an error message.

@@ -38,8 +38,6 @@ from memlab.kernel.verbs.reinforcement import Outcome, reinforce
 from memlab.kernel.verbs.remembering.rows import check_files
 from memlab.kernel.verbs.results import Edited, Edits, Memory, note_redactions
 
-__all__ = ["Corrected", "Corrections"]
-
 
 @dataclass(frozen=True)
 class Corrected(Displayed):

@@ -17,24 +17,6 @@ from memlab.kernel.schema import FIELDS, MEMORY, NEVER, RECALLABLE, RELATIONS
 from memlab.kernel.state import Change, State, build_edges, build_values, to_datetimes
 from memlab.kernel.verbs.fact_rows import rename_entities
 
-__all__ = [
-    "change_fields",
-    "due_for_purge",
-    "find_latest_version",
-    "find_previous_statuses",
-    "find_related",
-    "inherited_fields",
-    "list_versions",
-    "read_field",
-    "read_overwritten",
-    "restore_statuses",
-    "retire",
-    "supersede",
-    "take_out_of_use",
-    "undo_deprecation",
-]
-
-
 # Codes of two relations, and the words of the column ``how`` of related memories.
 _SUCCEEDS = RELATIONS.index("supersedes")
 _DERIVED = RELATIONS.index("derived-from")

@@ -39,19 +39,6 @@ from memlab.kernel.verbs.gate import check_disclosed
 from memlab.kernel.verbs.linking import get_comparer, links_all
 from memlab.kernel.verbs.remembering.rows import build_event_body, find_names
 
-__all__ = [
-    "FACT",
-    "SHOWN",
-    "Dependents",
-    "EditOutcome",
-    "Editor",
-    "Permit",
-    "Rederived",
-    "dependents",
-    "fields_equal",
-]
-
-
 FACT = ("subject", "predicate", "object", "value")
 """The fields of a fact's statement."""
 

@@ -19,8 +19,6 @@ from memlab.kernel.recall import Pool
 from memlab.kernel.registry import split_owner
 from memlab.kernel.schema import MEMORY
 
-__all__ = ["LabFeatures", "PairScorer"]
-
 PairScorer = Callable[[str, list[str]], Sequence[float] | np.ndarray[Any, Any]]
 """A function from a query and some texts to one number for each text."""
 

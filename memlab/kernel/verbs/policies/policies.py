@@ -42,8 +42,6 @@ from memlab.kernel.policies import (
 from memlab.kernel.privacy import refuse
 from memlab.kernel.verbs.core import Core
 
-__all__ = ["LabPolicies", "begin_challenge"]
-
 
 class _Change(NamedTuple):
     """An event to write, and the policy texts that it refers to by hash."""

@@ -42,9 +42,6 @@ from memlab.kernel.verbs.projections import new_state
 from memlab.kernel.verbs.recalling.injected import Injected
 from memlab.kernel.verbs.reinforcement import reinforce, strengthen_coactivated
 
-__all__ = ["NewToSession", "Past", "Questions", "Use", "find_slate", "read_hits", "read_slate"]
-
-
 # A recall that leaves out memories that its agent has received in the session.
 
 

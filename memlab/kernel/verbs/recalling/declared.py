@@ -5,8 +5,6 @@ from __future__ import annotations
 from memlab.kernel.verbs.declared import Declared
 from memlab.kernel.verbs.recalling.injected import Injected
 
-__all__ = ["DECLARED"]
-
 DECLARED = Declared(
     projections=(Injected,),
 )

@@ -19,8 +19,6 @@ from memlab.kernel.state import (
     list_field,
 )
 
-__all__ = ["Injected"]
-
 _MAX_SESSIONS = 10_000
 """Maximum number of stored sessions.
 

@@ -5,7 +5,5 @@ from __future__ import annotations
 from memlab.kernel.verbs.declared import Declared
 from memlab.kernel.verbs.tellings import Tellings
 
-__all__ = ["DECLARED"]
-
 DECLARED = Declared(projections=(Tellings,))
 """The declaration that the module ``projections`` registers."""

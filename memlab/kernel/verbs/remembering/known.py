@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from memlab.kernel.state import State, Tombstones
 
-__all__ = ["Known"]
-
 # The fields that identify a row, in addition to its text.
 _CONTEXT = ("project", "session", "speaker")
 

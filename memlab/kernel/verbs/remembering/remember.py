@@ -34,8 +34,6 @@ from memlab.kernel.verbs.remembering.rows import (
 from memlab.kernel.verbs.results import Linked, Memory, Remembered, note_redactions
 from memlab.kernel.verbs.tellings import record_tellings
 
-__all__ = ["Remembering"]
-
 Findings = tuple[tuple[int, Finding], ...]
 
 

@@ -29,17 +29,6 @@ from memlab.kernel.state import (
 from memlab.kernel.verbs.fact_rows import build_mention_edges, get_entities
 from memlab.kernel.verbs.gate import is_agent
 
-__all__ = [
-    "Describer",
-    "Rows",
-    "build_event_body",
-    "check_files",
-    "default_visibility",
-    "find_names",
-    "get_describer",
-    "make_chain",
-]
-
 
 @dataclass
 class Rows:
