@@ -124,7 +124,7 @@ def test_two_sets_of_labels_judge_the_same_rankings(result):
 
 
 def test_labels_of_other_questions_are_refused():
-    with pytest.raises(InputError, match='labels "corrected" are for other questions'):
+    with pytest.raises(InputError, match='labels "corrected" must have the same questions'):
         bench_conversations(BOTH, packs=["memlab"], labels={"corrected": BOTH[:1]})
 
 

@@ -603,7 +603,9 @@ def test_a_copy_and_a_benchmark_of_a_closed_lab_take_its_key(tmp_path):
     with memlab.open(embedder=letters) as lab:
         copied.io.export(tmp_path / "plain.jsonl")
         for other in (tmp_path / "plain.jsonl", copied.memories, ["a text"]):
-            with pytest.raises(InputError, match="key= opens the folder of an encrypted lab only"):
+            with pytest.raises(
+                InputError, match="key= applies only to the folder of an encrypted lab"
+            ):
                 lab.load(other, key=KEY)
         assert not len(lab)
     copied.close()

@@ -142,7 +142,7 @@ def test_a_viewer_gets_what_the_viewer_sees(lab, tmp_path):
 
 @pytest.mark.parametrize("more", [{"where": pl.col("id") > 0}, {"viewer": "agent:bob"}])
 def test_a_person_is_exported_whole(lab, tmp_path, more):
-    with pytest.raises(InputError, match="without where= and viewer="):
+    with pytest.raises(InputError, match="together with where= or viewer="):
         lab.io.export(tmp_path / "x.jsonl", subject="Ada", **more)
     assert not (tmp_path / "x.jsonl").exists()
 

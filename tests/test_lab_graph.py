@@ -101,7 +101,7 @@ def test_a_trace_tells_the_paths_and_is_cut(lab):
     assert "←has-tag─ 2: Tea is at four" in repr(trace)
     assert not trace.cut
     assert lab.graph.trace(1, 3, most=1).cut
-    with pytest.raises(InputError, match="at least one edge"):
+    with pytest.raises(InputError, match="depth and limit of a trace must be at least 1"):
         lab.graph.trace(1, 0)
     with pytest.raises(UnknownName):
         lab.graph.trace(99)

@@ -65,7 +65,7 @@ def test_the_pack_is_the_one_that_decided_then(moved, clock):
 )
 def test_the_past_cannot_be_written(moved, write):
     past = moved.at(event=moved.log["event"].max())
-    with pytest.raises(ReadOnlyLab, match="the past cannot be written"):
+    with pytest.raises(ReadOnlyLab, match="which is read-only"):
         write(past)
     assert moved.memories.equals(past.memories)
 

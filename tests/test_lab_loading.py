@@ -339,7 +339,7 @@ def test_a_load_that_takes_too_long_stores_what_it_read_and_goes_on(trigrams, mo
     monkeypatch.setattr(loading, "monotonic", lambda: next(seconds))
     with memlab.open(embedder=trigrams) as lab:
         with pytest.raises(
-            InputError, match=r"stopped at row 11 after 10 seconds\. What was read is stored"
+            InputError, match=r"stopped at row 11 after 10 seconds\. The rows before it are stored"
         ):
             lab.load(rows, seconds=10, progress=False)
         count = len(lab)

@@ -153,7 +153,7 @@ class TestAskingAgain:
         )
         tree["AnonymousFunction"]["function"] = list(b"PLPYFN" + pickle.dumps(Bomb()))
         forged = decode(encode(slate)).filters | {"where": json.dumps(tree)}
-        with pytest.raises(memlab.InputError, match="not read from a log"):
+        with pytest.raises(memlab.InputError, match="not loaded from a log"):
             Filters.read(forged)
         assert not proof.exists()
 

@@ -141,7 +141,10 @@ class TestVerdict:
             ({"accepted": [1], "rejected": [1]}, "Memory 1 is both"),
             ({"accepted": [1, 2], "relations": {(1, 2): "like"}}, "like"),
             ({"accepted": [1, 2], "relations": {(1, 2): "has-tag"}}, "has-tag"),
-            ({"accepted": [1, 2], "relations": {(1, 1): "updates"}}, "needs two accepted memories"),
+            (
+                {"accepted": [1, 2], "relations": {(1, 1): "updates"}},
+                "must join two different accepted memories",
+            ),
             ({"accepted": [1, 2], "relations": {(1, 3): "updates"}}, "no accepted memory.*3"),
             ({"accepted": lambda hits: ["x"]}, "x"),
         ],

@@ -134,7 +134,7 @@ def test_a_forged_hash_cell_or_figure_is_refused(tmp_path: Path, mine: Path) -> 
         memlab.pull_pack(forge(lambda content: content["sources"].__setitem__(0, weaker)))
     with pytest.raises(DatasetError, match="does not compile here"):
         memlab.pull_pack(forge(lambda content: content["sources"].__setitem__(0, "(import os)")))
-    with pytest.raises(DatasetError, match="inputs have another hash"):
+    with pytest.raises(DatasetError, match="hash does not match its inputs"):
         memlab.pull_pack(forge(lambda content: content["cells"][0]["inputs"].update(seed=3)))
 
     def of_another_pack(content: Any) -> None:

@@ -329,8 +329,8 @@ def publish_pack(
     loaded = as_pack(pack)
     if pack_from_sources(loaded.sources).hash != loaded.hash:
         raise InputError(
-            f"The pack {loaded.name} was changed after it was read, and only its text is published. Write the change in "
-            "its text."
+            f"The pack {loaded.name} was changed after it was read, but only its text is "
+            "published. Write the change into its text."
         )
     for text in (*loaded.sources, licence):
         refuse(text, f"text of the pack {loaded.name}")
@@ -490,7 +490,7 @@ def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
     try:
         cell = Cell(record.inputs, about, results, pl.DataFrame(record.rows))
         if cell.hash != record.hash:
-            raise ValueError("its inputs have another hash")
+            raise ValueError("its hash does not match its inputs")
         if cell.inputs.get("pack") != pack.hash:
             raise ValueError("it measured another pack")
         if not record.metrics:
@@ -503,7 +503,7 @@ def _to_cell(record: _Cell, pack: Pack, name: str) -> Cell:
                 for figure in (stated, computed[metric])
             )
             if not np.allclose(before, now, rtol=0, atol=1e-9, equal_nan=True):
-                raise ValueError(f"its figures of {metric} do not follow from its rows")
+                raise ValueError(f"its figures of {metric} cannot be recomputed from its rows")
     except (ValueError, TypeError, RecursionError, pl.exceptions.PolarsError) as error:
         raise DatasetError(
             f"The evidence {record.hash[:12]} of {name} is invalid: {error}. Ask the publisher for another file."

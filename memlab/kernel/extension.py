@@ -109,11 +109,13 @@ class Extension:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
             raise InputError(
-                f"The name of an extension is a lower-case word that may contain digits and hyphens, not {self.name!r:.80}."
+                "The name of an extension must be a lower-case word that may contain "
+                f"digits and hyphens, not {self.name!r:.80}."
             )
         if not isinstance(self.version, str) or not _VERSION.fullmatch(self.version):
             raise InputError(
-                f'The version of the extension {self.name} is a word such as "1.0", not {self.version!r:.80}.'
+                f'The version of the extension {self.name} must be a word such as "1.0", '
+                f"not {self.version!r:.80}."
             )
 
     @property

@@ -70,8 +70,8 @@ class Identity:
         ):
             if text is not None and (not text or len(text) > _MAX_LENGTH):
                 raise InputError(
-                    f"The {what} of an agent or viewer has 1 to {_MAX_LENGTH} characters, "
-                    f"not {text!r:.60}."
+                    f"The {what} of an agent or viewer must have 1 to {_MAX_LENGTH} "
+                    f"characters, not {text!r:.60}."
                 )
             if text is not None:
                 refuse(validate_text(text, where=what), what)
@@ -118,7 +118,7 @@ class Identity:
         """Check a memory's fields; raise NotPermitted for another project or creator."""
         for name in _COMPARED:
             if not isinstance(fields.get(name), str | None):
-                raise InputError(f"{name} is a text, not {describe_value(fields[name])}.")
+                raise InputError(f"{name} must be a text, not {describe_value(fields[name])}.")
         agents = fields.get("agents")
         texts = isinstance(agents, list | tuple) and all(isinstance(agent, str) for agent in agents)
         if agents is not None and not texts:
@@ -166,7 +166,8 @@ class Identity:
         """Raise NotPermitted if a field names a writer other than this identity."""
         if value is not None and value != own:
             raise NotPermitted(
-                f"{self._label} writes as itself, not as {value!r}: leave {field}= out."
+                f"{self._label} can write only in its own name, not as {value!r}: leave "
+                f"{field}= out."
             )
 
     @property

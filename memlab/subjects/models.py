@@ -154,7 +154,7 @@ def _exchange(
                 f"{url.netloc} sends more than {max_bytes:,} bytes, so its answer was not read. Check the address."
             )
         if response.length:
-            raise HTTPException("the reply is cut off")
+            raise HTTPException("the connection ended before the reply was complete")
         return Reply(response.status, content, _read_wait(response))
 
 
@@ -489,8 +489,8 @@ class LanguageModel:
             raise NoAnswer(self._describe_refusal(reply))
         if answer.is_cut_off:
             raise BadAnswer(
-                f"The answer of {self.name} is cut off: allow a longer one with "
-                f'options={{"{self._name_field(self._api.length)}": ...}}.'
+                f"The answer of {self.name} was cut off at its length limit. Raise the "
+                f'limit: options={{"{self._name_field(self._api.length)}": ...}}.'
             )
         if not answer.text.strip():
             raise BadAnswer(f"The answer of {self.name} is empty.")
@@ -628,7 +628,8 @@ def _check_name(name: str) -> str:
     """Return the name of a model; raise InputError for an invalid name."""
     if not name.strip() or not name.isprintable() or len(name) > 200:
         raise InputError(
-            f"LanguageModel(name=...): a name is a printable text of at most 200 characters, not {describe_value(name)}."
+            "LanguageModel(name=...): a name must be a printable text of at most 200 "
+            f"characters, not {describe_value(name)}."
         )
     return name
 
@@ -656,7 +657,8 @@ def _parse_address(url: str) -> tuple[Api, SplitResult]:
         )
     if parts.username is not None or parts.password is not None:
         raise InputError(
-            "LanguageModel(url=...): an address with a user or password is refused: use key=."
+            "LanguageModel(url=...): an address must not contain a user or a password. "
+            "Pass a secret as key=."
         )
     api, path = find_api(parts.path)
     return api, parts._replace(path=path)
@@ -665,7 +667,9 @@ def _parse_address(url: str) -> tuple[Api, SplitResult]:
 def _check_key(key: str, url: SplitResult) -> str:
     """Return an API key; raise InputError for an invalid key or an unencrypted address."""
     if not key or not key.isascii() or not all(" " < character < "\x7f" for character in key):
-        raise InputError("LanguageModel(key=...): a key is visible ASCII, without spaces.")
+        raise InputError(
+            "LanguageModel(key=...): a key must be visible ASCII characters without spaces."
+        )
     if url.scheme != "https" and not is_loopback(url.hostname or ""):
         raise InputError(
             f"LanguageModel(key=...): a key is sent over https or to this machine only, not over http to {url.netloc}."

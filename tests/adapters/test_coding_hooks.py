@@ -177,7 +177,7 @@ def test_settings_of_others_stay_and_a_second_installation_replaces_the_first():
         "notify",
         "memlab hook run b.memlab",
     ]
-    with pytest.raises(InputError, match="not an object of lists"):
+    with pytest.raises(InputError, match="must be an object whose values are lists"):
         hook_settings("codex", "x", {"hooks": {"Stop": 1}})
 
 

@@ -188,7 +188,7 @@ REFUSED = [
     (lambda m: m.add("x"), "At least one of 'user_id', 'agent_id', or 'run_id' must be provided"),
     (lambda m: m.add("x", filters={"app_id": "a"}), "is not an owner"),
     (lambda m: m.add("x", user_id="ada", memory_type="other"), "Please pass procedural_memory"),
-    (lambda m: m.add("x", user_id="ada", prompt="Be brief"), "an instruction for a language model"),
+    (lambda m: m.add("x", user_id="ada", prompt="Be brief"), "instructs a language model"),
     (lambda m: m.add("x", user_id="ada", timestamp=float("inf")), "timestamp"),
     (lambda m: m.delete_all(), "use the `reset"),
     (lambda m: m.delete("none"), "Memory with id none not found"),

@@ -144,7 +144,7 @@ def test_a_users_lab_is_measured_and_not_changed(tmp_path):
         ({"budgets": []}, "the list is empty"),
         ({"answers": "online"}, 'answers must be "offline"'),
         ({"folder": "x"}, "need a language model"),
-        ({"questions": pl.DataFrame()}, "Pass a lab with its questions"),
+        ({"questions": pl.DataFrame()}, "Pass a lab together with questions="),
     ],
 )
 def test_arguments_that_contradict_are_refused(chats, arguments, message):

@@ -132,13 +132,16 @@ def test_a_line_that_was_cut_off_is_requested_again(tmp_path):
 def test_a_folder_has_one_contract(tmp_path):
     with serving(answer_by_rule) as (url, _):
         result = run(url, tmp_path / "run")
-        with pytest.raises(InputError, match="another contract, which differs in hash, judge"):
+        with pytest.raises(InputError, match="other options or data: hash, judge"):
             run(url, tmp_path / "run", judged=False)
     contract = result.contract
     assert replace(contract, answer_prompt=contract.answer_prompt + ".").hash != contract.hash
     assert Contract(**vars(contract)).hash == contract.hash
     (tmp_path / "run" / "manifest.json").write_text("[]")
-    with serving(answer_by_rule) as (url, _), pytest.raises(InputError, match="not the contract"):
+    with (
+        serving(answer_by_rule) as (url, _),
+        pytest.raises(InputError, match="should state the options and data of a run"),
+    ):
         run(url, tmp_path / "run")
 
 

@@ -241,7 +241,7 @@ def test_corrections_take_the_place_of_what_was_cited(written):
     ("value", "message"),
     [
         ({}, "expected a list of corrections"),
-        ([], "has no correction for a question of talk"),
+        ([], "corrects no question of the loaded conversations: talk"),
         ([MENDED[0] | {"qa": 1}], "expected the index of a question, 0-0, found the number 1"),
         ([MENDED[0] | {"question": "Who?"}], '"Who\\?" is not question 0, "Where are the bees'),
         ([MENDED[0] | {"correct": ["D9:9"]}], 'has no turn "D9:9"'),

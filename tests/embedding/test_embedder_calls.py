@@ -112,7 +112,7 @@ class TestSides:
             load_embedder(letters, dimensions=29)
 
     def test_the_shipped_model_takes_no_prefix(self):
-        with pytest.raises(InputError, match="options of a model of your own"):
+        with pytest.raises(InputError, match="can be set only for your own model"):
             load_embedder(query_prefix="query: ")
 
 

@@ -80,7 +80,7 @@ def test_a_window_is_closed_when_the_log_has_outlived_it(days):
     if any(expected):
         assert closed(DECISIONS, feedback, horizon).to_list() == expected
     else:
-        with pytest.raises(InputError, match="No recall's time for feedback is over"):
+        with pytest.raises(InputError, match="No recall is older than the horizon"):
             closed(DECISIONS, feedback, horizon)
 
 

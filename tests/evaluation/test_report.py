@@ -160,7 +160,7 @@ def test_a_single_policy_a_refusal_and_labels_have_reports_too(tmp_path):
         seen.feed(ev.report(tmp_path / "out.html").read_text(encoding="utf-8"))
         assert seen.open == []
         ev.figure("leaderboard").savefig(tmp_path / "figure.png")
-    with pytest.raises(InputError, match="Labels are counted, not weighted"):
+    with pytest.raises(InputError, match="uses no importance weights"):
         judged.figure("weights")
     assert repr(nothing).startswith("No ranking")
     assert "cascade: refused." in repr(nothing)

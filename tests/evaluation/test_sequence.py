@@ -217,7 +217,7 @@ def test_bounds_widen_either_end():
 
 def test_unsupported_arguments_are_refused():
     ones = np.ones(3)
-    with pytest.raises(InputError, match="outside its floor and ceiling"):
+    with pytest.raises(InputError, match="below its minimum or above its maximum"):
         sequence(2 * ones, floor=0 * ones, ceiling=ones)
     with pytest.raises(InputError, match="finite"):
         sequence(np.nan * ones, floor=0 * ones, ceiling=ones)

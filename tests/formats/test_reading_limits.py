@@ -294,7 +294,9 @@ def test_load_refuses_an_endless_iterable_of_other_things(lab: memlab.Lab) -> No
         range(10**12),
         itertools.chain([{"text": "a"}], itertools.count()),
     ):
-        with pytest.raises(InputError, match="999 before it are neither messages nor rows"):
+        with pytest.raises(
+            InputError, match=r"The 1000 items up to item .* are neither messages nor rows"
+        ):
             lab.load(items)
     # a few strange items are skipped, as before
     loaded = lab.load([1, {"text": "hello"}, None])

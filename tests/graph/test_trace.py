@@ -90,10 +90,12 @@ def test_a_hub_is_looked_at_and_cut():
 def test_invalid_arguments_are_refused():
     edges = make_edges([((0, 1), 1.0)])
     for call in ({"depth": 0}, {"depth": 1, "limit": 0}):
-        with pytest.raises(InputError, match="at least one"):
+        with pytest.raises(InputError, match="must be at least 1"):
             trace(edges, 0, **call)
     with pytest.raises(InputError, match="Nodes must be in"):
         trace(edges, -1, 1)
     edges.relations[:] = ["next"]
-    with pytest.raises(InputError, match="Edge 0 has relation 1; 1 have names"):
+    with pytest.raises(
+        InputError, match="Edge 0 has relation number 1, but only 1 relations have names"
+    ):
         trace(edges, 0, 1)

@@ -175,7 +175,7 @@ def test_an_executor_replays_copies_and_all_new_labs_appear_at_once(month, tmp_p
         with pytest.raises(InputError, match="Pass a path"):
             memlab.replay(month, packs, executor=threads)
         past = month.at(event=5)
-        with pytest.raises(InputError, match="the lab itself and upto"):
+        with pytest.raises(InputError, match="the lab itself with upto"):
             memlab.replay(past, packs, path=tmp_path / "more", executor=threads)
     # The executor refuses the second replay, after the first one.
     full = OneTask()

@@ -104,7 +104,7 @@ def test_errors(body: str, message: str) -> None:
 
 def test_values_that_are_no_sets() -> None:
     policy = compile_policy('(fn [tags] (has tags "a"))', SLOTS["bool"])
-    with pytest.raises(InputError, match="tags is a set of strings"):
+    with pytest.raises(InputError, match="tags must be a set of strings"):
         policy.row({"tags": "abc"})
     with pytest.raises(InputError, match="contains other values"):
         policy.row({"tags": [1]})

@@ -272,7 +272,7 @@ def test_spreading_does_not_leave_the_filter(lab):
             r"visibility=\[\] admits no memory. Name at least one of private, team, project",
         ),
         ({"branch": []}, r"branch=\[\] admits no memory"),
-        ({"branch": ""}, "branch is a word or a list of words"),
+        ({"branch": ""}, "branch must be a word or a list of words"),
         ({"status": 3}, "status is a text or a list of which each is a text, not 3"),
         ({"status": ["active", None]}, r"status\[1\] is a text"),
         ({"viewer": ""}, "viewer must be the name of a user"),

@@ -131,7 +131,7 @@ def test_a_filter_that_calls_python_works_but_is_never_read_back(stocked):
         expression & pl.col("pinned"),
         pl.col("id").sum().over(expression) > 1,
     ):
-        with pytest.raises(memlab.InputError, match="not read from a log"):
+        with pytest.raises(memlab.InputError, match="not loaded from a log"):
             Where.read(hidden.meta.serialize(format="json"))
     assert RAN == []
 
@@ -215,7 +215,7 @@ def test_any_text_is_an_expression_or_an_input_error(text):
             pl.col("importence") > 1,
             'no column of the memories "importence". Did you mean importance',
         ),
-        (pl.col("importance") * 2, "gives Float64. It has to be true or false"),
+        (pl.col("importance") * 2, "gives values of type Float64. It must give true or false"),
         (pl.col("importance").mean() > 0.5, "gives 1 values for 4 memories. It aggregates"),
         (pl.lit(True), "It aggregates"),
         (pl.col("kind").unique() == "fact", "gives [123] values for 4 memories"),

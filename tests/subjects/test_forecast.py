@@ -322,8 +322,8 @@ class TestAsked:
     @pytest.mark.parametrize(
         ("arguments", "error", "message"),
         [
-            ({"until": "2026-03-01T12:00:00"}, InputError, "must end after it begins"),
-            ({"until": "2020-01-01"}, InputError, "must end after it begins"),
+            ({"until": "2026-03-01T12:00:00"}, InputError, "must be after the beginning"),
+            ({"until": "2020-01-01"}, InputError, "must be after the beginning"),
             ({"points": 1}, InputError, "from 2 to 10,000"),
             ({"points": 2.5}, InputError, "whole number"),
             ({"points": True}, InputError, "whole number"),

@@ -243,7 +243,7 @@ class TestStatuses:
         lab.remember("x")
         lab.policies.install("promote", '(fn [status] (if (= status "active") "staged" "active"))')
         seen = head(lab)
-        with pytest.raises(InputError, match=r"never settles on a status of memory 1"):
+        with pytest.raises(InputError, match=r"keeps changing the status of memory 1"):
             lab.upkeep.maintain()
         assert head(lab) == seen
 

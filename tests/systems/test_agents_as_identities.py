@@ -100,7 +100,7 @@ class TestWorkbench:
             {"creator": "agent:reviewer"},
             {"agents": ["agent:reviewer"]},
         ):
-            with pytest.raises(NotPermitted, match="writes as itself"):
+            with pytest.raises(NotPermitted, match="only in its own name"):
                 coder.remember("Tests run with tox", **field)
         assert len(workbench) == 0
 

@@ -63,7 +63,7 @@ def test_a_dropped_file_is_read_and_kept_nowhere(ask, tmp_path, monkeypatch):
     content = base64.b64encode(CHAT.encode()).decode()
     for name in ("..", "", "a\0b"):
         assert "is not a valid file name" in ask(widget, "drop", name=name, content=content)
-    assert "did not arrive" in ask(widget, "drop", name="chat.jsonl", content="?")
+    assert "was not received" in ask(widget, "drop", name="chat.jsonl", content="?")
     assert trial.loaded is None
     assert ask(widget, "drop", name="../../chat.jsonl", content=content) == {"read": True}
     assert len(trial.current) == 4

@@ -133,7 +133,7 @@ def test_the_overview_scores_questions_and_explains_each_miss_in_words(sample, a
         assert text.startswith("Memory ")
         assert "stands above" in text
         assert "because: " in text
-    assert "not among the misses" in ask(overview, "miss", question=1)
+    assert "not in the list of missed questions" in ask(overview, "miss", question=1)
     lost = {place: count for place, count, _ in quality["lost"]}
     assert lost == dict(
         memlab.failures(sample, sample.questions).frame.select("place", "count").rows()

@@ -227,7 +227,7 @@ def test_a_text_is_saved_where_the_notebook_is(
     for name in ("../up.hy", "a/b.hy", "..", "", "/etc/x.hy", "a\\b.hy"):
         assert "no folder" in ask(studio, "save", name=name), name
     assert studio.save(tmp_path / "two.hy").exists()
-    with pytest.raises(memlab.InputError, match=r"ends in \.hy"):
+    with pytest.raises(memlab.InputError, match=r"end in \.hy"):
         studio.save("notes.txt")
     with asked.policies.watch("mine.hy", "recall-score"):
         assert asked.policies["recall-score"].source.strip() == TURNED

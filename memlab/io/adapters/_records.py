@@ -630,8 +630,9 @@ class Records:
             findings = screen(write.value, personal=personal).findings
             if findings:
                 raise PrivacyError(
-                    f"The value under {'/'.join(write.path)} contains what the pack redacts in texts "
-                    f"({findings[0].type}). A value is stored unchanged or not at all. Remove it."
+                    f"The value under {'/'.join(write.path)} contains a secret or personal "
+                    f"datum ({findings[0].type}). The pack redacts these in texts, but a "
+                    "value cannot be redacted. Remove it."
                 )
 
     def delete(self, records: Iterable[Record]) -> None:

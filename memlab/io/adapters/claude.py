@@ -451,7 +451,7 @@ def _split_path(path: str) -> tuple[str, ...]:
             )
         if len(part) > _MAX_NAME:
             raise InputError(
-                f"A name in a path has at most {_MAX_NAME} characters, not {len(part)}."
+                f"A name in a path may have at most {_MAX_NAME} characters, not {len(part)}."
             )
     return parts
 

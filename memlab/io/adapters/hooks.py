@@ -244,7 +244,8 @@ def hook_settings(
         isinstance(groups, list) for groups in hooks.values()
     ):
         raise InputError(
-            '"hooks" in the settings is not an object of lists. Correct the file first.'
+            '"hooks" in the settings must be an object whose values are lists. Correct '
+            "the file first."
         )
     hooks = {
         name: [group for group in groups if "memlab hook run" not in json.dumps(group)]

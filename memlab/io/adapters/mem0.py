@@ -127,8 +127,10 @@ class Mem0Memory:
         store = config.pop("vector_store", {})
         if config or not isinstance(store, Mapping) or store.get("provider", "memlab") != "memlab":
             raise InputError(
-                'Only {"vector_store": {"provider": "memlab", "config": {"path": ...}}} configures a lab, which needs '
-                f"no language model and has its own embedder. Remove {', '.join(config) or 'the other provider'}."
+                "memlab reads only "
+                f'{{"vector_store": {{"provider": "memlab", "config": {{"path": ...}}}}}}: '
+                "a lab calls no language model and has its own embedder. Remove "
+                f"{', '.join(config) or 'the other provider'}."
             )
         options = dict(store.get("config") or {})
         names = {key: options.pop(key) for key in ("name", "project") if key in options}
@@ -236,7 +238,8 @@ class Mem0Memory:
         for field, owner in (filters or {}).items():
             if field not in owners:
                 raise InputError(
-                    f"{describe_value(field)} is not an owner. {did_you_mean(field, owners)}"
+                    f"{describe_value(field)} is not an owner field of a memory. "
+                    f"{did_you_mean(field, owners)}"
                 )
             owners[field] = owner if owners[field] is None else owners[field]
         scope = _build_scope(**owners)
@@ -248,7 +251,7 @@ class Mem0Memory:
             )
         if prompt is not None:
             raise InputError(
-                "prompt= is an instruction for a language model, and memlab calls none here. Omit it."
+                "prompt= instructs a language model, but this Memory calls none. Omit it."
             )
         times = {} if timestamp is None else {"at": _read_time(timestamp, "timestamp")}
         own = dict(metadata or {})

@@ -58,19 +58,19 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: str) 
     try:
         # the decoders of bzip2 and LZMA in zipfile unpack a whole piece at once, whatever size the archive states
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTD):
-            raise NotImplementedError(f"compression method {member.compress_type} is not read")
+            raise NotImplementedError(f"compression method {member.compress_type} is not supported")
         file = archive.fp
         assert file is not None
         if member.compress_size > file.seek(0, 2):
-            raise zipfile.BadZipFile("it is stated to be larger than the archive")
+            raise zipfile.BadZipFile("its directory entry states a size larger than the archive")
         packed = _read_packed(archive, member) if member.compress_type == _ZSTD else None
         size = max(size, _bound_zstd(packed or b""))
         if size > MAX_DOCUMENT_BYTES or (
             size > 1 << 20 and size > _MAX_RATIO * max(1, member.compress_size)
         ):
             raise DatasetError(
-                f"{name} unpacks to {size:,} bytes from {member.compress_size:,}, more than a file of an export may. "
-                "Unpack it and load the file."
+                f"{name} unpacks from {member.compress_size:,} to {size:,} bytes, above "
+                "the limits for one file of an archive. Unpack it and load the file."
             )
         return _read_pieces(archive, member) if packed is None else _decompress_zstd(packed)
     except DatasetError:

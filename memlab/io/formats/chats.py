@@ -274,7 +274,9 @@ def read_longmemeval(path: str | Path) -> tuple[LabelledConversation, ...]:
     )
     name, times = Counter(instance.conversation.name for instance in instances).most_common(1)[0]
     if times > 1:
-        raise DatasetError(f'{path}: {times} instances have the question_id "{name}".')
+        raise DatasetError(
+            f'{path}: {times} instances have the question_id "{name}". Give each instance its own.'
+        )
     return instances
 
 

@@ -71,11 +71,14 @@ def _parse_text(text: str) -> tuple[int, str]:
 def _parse_number(value: float) -> tuple[int, str]:
     """Parse a numeric time whose magnitude decides its unit, from seconds to nanoseconds."""
     if not math.isfinite(value) or value < _LEAST:
-        raise InputError(f"{value:g} is not a time since 1970 in seconds or a smaller unit")
+        raise InputError(
+            f"{value:g} is no number of seconds, milliseconds, microseconds or nanoseconds "
+            "since 1970: it is too small or not finite"
+        )
     for limit, factor, unit in _UNITS:
         if value < limit:
             return check_instant(round(value * factor), "A time"), f"{unit} since 1970"
-    raise InputError(f"{value:g} is not a time since 1970")
+    raise InputError(f"{value:g} is too large for a number of nanoseconds since 1970")
 
 
 # -- columns ----------------------------------------------------------------------------------------------------------

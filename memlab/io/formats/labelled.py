@@ -146,7 +146,9 @@ def open_text(path: Path, kind: str) -> Iterator[TextIO]:
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise DatasetError(f"{path} is not UTF-8 text and not {kind}: {error.reason}.") from error
+        raise DatasetError(
+            f"{path} is not UTF-8 text, so it cannot be {kind}: {error.reason}."
+        ) from error
 
 
 def read_json_lines(path: Path, kind: str) -> Iterator[tuple[int, object]]:
@@ -245,7 +247,8 @@ def check_digest(path: str | Path, expected: str) -> str:
     actual = digest(path)
     if expected and actual != expected.strip().lower():
         raise DatasetError(
-            f"{path} has the sha256 {actual}, not {expected}: it is another version of the data."
+            f"{path} has the sha256 {actual}, but {expected} was expected: it is another "
+            "version of the data."
         )
     return actual
 

@@ -130,7 +130,8 @@ def read_document(path: Path) -> bytes:
         return data.decode(wide).encode()
     except UnicodeDecodeError as error:
         raise DatasetError(
-            f"{path.name} is not {wide.upper()} as its byte order mark says: invalid byte at {error.start}."
+            f"{path.name} begins with the byte order mark of {wide.upper()}, but is not "
+            f"valid {wide.upper()}: invalid byte at {error.start}."
         ) from None
 
 

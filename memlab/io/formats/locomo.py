@@ -264,7 +264,8 @@ def correct_evidence(
         applied += 1
     if not applied:
         raise DatasetError(
-            f"{path} has no correction for a question of {', '.join(index_by_name) or 'no conversation'}."
+            f"{path} corrects no question of the loaded conversations: "
+            f"{', '.join(index_by_name) or 'there are none'}."
         )
     return tuple(
         replace(labelled, questions=tuple(corrected))

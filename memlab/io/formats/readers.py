@@ -212,7 +212,8 @@ def read_entries(reader: Reader, path: Path) -> Iterator[tuple[int, dict[str, An
         for number, entry in enumerate(reader.read(path), 1):
             if not isinstance(entry, Mapping):
                 raise DatasetError(
-                    f"{path.name}: {owner} returned {type(entry).__name__} as message {number}; a message is a mapping."
+                    f"{path.name}: {owner} returned {type(entry).__name__} as message "
+                    f"{number}; each message must be a mapping."
                 )
             yield number, dict(entry)
     except MemlabError:

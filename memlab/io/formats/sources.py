@@ -217,8 +217,8 @@ def _convert_items(items: Iterable[Any], notes: Notes) -> Entries:
             unknown += 1
             if unknown == _MAX_UNKNOWN:
                 raise InputError(
-                    f"Item {number:,} and the {unknown - 1:,} before it are neither messages nor rows. "
-                    "Pass a list of messages or rows."
+                    f"The {unknown} items up to item {number:,} are neither messages nor "
+                    "rows. Pass a list of messages or rows."
                 )
         else:
             unknown = 0

@@ -124,7 +124,9 @@ def read_tables(journal: Journal) -> Slates:
                 [columns | part for columns in (row["of"] | {"at": event.at}, *row["tables"])]
             )
     if not searches:
-        raise InputError(f"{journal.path} has no recorded search. Call the recorded search first.")
+        raise InputError(
+            f"{journal.path} has no recorded search. Run a search through the recorder first."
+        )
     feedback = None
     if rewards:
         texts = pl.lit(None, dtype=pl.String)

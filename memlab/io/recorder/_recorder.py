@@ -669,8 +669,8 @@ def record(
     size = limit + _MORE if pool is None else pool
     if size < limit + probes:
         raise InputError(
-            f"The search is asked for {size} results, and {limit} and {probes} probes are shown. Give a larger pool, or "
-            "leave it out."
+            f"A pool of {size} results is too small for {limit} results and {probes} "
+            "probes. Give a larger pool, or leave it out."
         )
     low, high = reward_range
     if not (math.isfinite(low) and math.isfinite(high) and low < high):

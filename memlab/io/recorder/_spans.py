@@ -88,8 +88,9 @@ def read_spans(path: str | Path, feedback: pl.DataFrame | None = None) -> Slates
             candidates.append(key | {"memory_id": ids, "rank": ranks} | measure_texts(query, items))
     if not decisions:
         raise DatasetError(
-            f"{path} has no search_memory span with gen_ai.memory.records ({missing} without). Switch on the capture of "
-            "content in the program that writes the trace."
+            f"{path} has no search_memory span with gen_ai.memory.records ({missing} "
+            "search_memory spans lack it). Switch on the capture of content in the "
+            "program that writes the trace."
         )
     pool = to_table(candidates)
     exposures = pool.select("decision", "memory_id")

@@ -110,8 +110,8 @@ class RememberForm(_Form):
         list[dict[str, Any]],
         Field(
             max_length=_MAX_MESSAGES,
-            description="At the end of a session: its messages, each {role, content}. Their lessons are "
-            "stored too.",
+            description="Messages of a finished session, each {role, content}. The lessons extracted "
+            "from them are stored as well.",
         ),
     ] = []
 
@@ -155,11 +155,14 @@ class FeedbackForm(_Form):
     ]
     answer: Annotated[
         str | None,
-        Field(description="Your answer; it tells which memories you used."),
+        Field(
+            description="Your answer to the user. memlab compares it with the recalled memories to find "
+            "which of them you used."
+        ),
     ] = None
     reply: Annotated[
         str | None,
-        Field(description="The user's reply to that answer."),
+        Field(description="The user's reply to your answer."),
     ] = None
     memories: Annotated[
         _Ids,
@@ -213,14 +216,17 @@ class MemoryAnswer(_Answer):
     created: AwareDatetime
     score: float = 0.0
     status: str | None = None
-    ref: Annotated[
-        str | None, Field(description="Identifier that the caller chose for the memory.")
-    ] = None
+    ref: Annotated[str | None, Field(description="The caller's own identifier of the memory.")] = (
+        None
+    )
     project: str | None = None
     speaker: str | None = None
     tags: tuple[str, ...] = ()
     probe: Annotated[
-        bool, Field(description="An exploration item, drawn at random from below the best.")
+        bool,
+        Field(
+            description="Whether the memory is an exploration item, drawn at random from below the results."
+        ),
     ] = False
 
     @classmethod
@@ -256,7 +262,9 @@ class RememberAnswer(_Answer):
     id: Annotated[int, Field(description="Id of the memory that holds the text.")]
     outcome: Annotated[
         str,
-        Field(description="Whether the text was added, merged, skipped, replaced or unchanged."),
+        Field(
+            description="What happened to the text: added, merged, skipped, replaced or unchanged."
+        ),
     ]
     text: str
     superseded: Annotated[
@@ -316,7 +324,11 @@ class AboutAnswer(_Answer):
     profile: Annotated[str, Field(description="Current facts about the subject, in prose.")] = ""
     memories: Annotated[tuple[MemoryAnswer, ...], Field(description="Newest first.")] = ()
     total: Annotated[
-        int, Field(description="Number of memories about the subject, or of all subjects.")
+        int,
+        Field(
+            description="Number of memories about the subject; without a subject, of memories about any "
+            "subject."
+        ),
     ] = 0
     subjects: tuple[Subject, ...] = ()
 

@@ -143,13 +143,14 @@ class _Checked:
         now = self.clock()
         if type(now) is not int:
             raise InputError(
-                f"{self.clock.where} returns microseconds since 1970, a whole number, not {describe_value(now)}."
+                f"{self.clock.where} must return microseconds since 1970 as a whole "
+                f"number, not {describe_value(now)}."
             )
         return check_instant(now, self.clock.where)
 
 
 def _clock(clock: Any) -> Clock:
-    """Wrap a caller's clock to convert its errors to memlab errors."""
+    """Return a clock whose errors become memlab errors; clocks of memlab are returned unchanged."""
     if clock is system_clock or isinstance(clock, ManualClock | _Checked):
         trusted: Clock = clock
         return trusted

@@ -257,7 +257,7 @@ def format_rows(
 
 
 def _fill(row: Mapping[str, Any], how: str | Callable[[Mapping[str, Any]], object]) -> object:
-    """Return a table cell, computed from a row by a template or a function."""
+    """Return a table cell, computed from a row by a template or a function, or "" without values."""
     if not isinstance(how, str):
         return how(row)
     names = [name for _, name, _, _ in Formatter().parse(how) if name]

@@ -56,7 +56,8 @@ class Model:
         if not folder.is_dir():
             if folder.exists():
                 raise InputError(
-                    f"{folder} is a file; an embedder is the folder in which model2vec saved a model."
+                    f"{folder} is a file, not a folder. Pass the folder in which model2vec "
+                    "saved a model."
                 )
             folder = _from_hub(str(spec))
         model = ShippedModel(folder) if folder.samefile(_SHIPPED) else Model(folder)
@@ -706,8 +707,9 @@ def load_embedder(
     if isinstance(spec, Embedder) or spec is None:
         if query_prefix or passage_prefix or dimensions is not None:
             raise InputError(
-                "Prefixes and dimensions are options of a model of your own, and not of "
-                f"{'the shipped model' if spec is None else 'an Embedder'}. Pass the callable, object or folder instead."
+                "Prefixes and dimensions can be set only for your own model, not for "
+                f"{'the shipped model' if spec is None else 'an Embedder'}. Pass the "
+                "callable, object or folder of your model."
             )
         return _shipped() if spec is None else spec.plain
     if isinstance(spec, str):
@@ -729,8 +731,9 @@ def load_embedder(
         embed = getattr(spec, "encode_document", None) or getattr(spec, "encode", spec)
         if isinstance(spec, type) or not callable(embed):
             raise InputError(
-                "An embedder is None (the shipped model), a model2vec folder or hub name, a callable from texts to "
-                f"vectors, or an object with a method encode, not {type(spec).__name__}."
+                "An embedder must be None (the shipped model), a model2vec folder or hub "
+                "name, a callable from texts to vectors, or an object with a method "
+                f"encode, not {type(spec).__name__}."
             )
         query = getattr(spec, "encode_query", None)
         name = name or str(getattr(spec, "__qualname__", None) or type(spec).__qualname__)

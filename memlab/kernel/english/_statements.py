@@ -571,7 +571,7 @@ def _share(denied: list[str], words: list[_Word]) -> float:
 
 
 def _span(text: _Text, position: int) -> tuple[int, int]:
-    """Return the start and stop of the clause that contains the word at a position."""
+    """Return the character positions at which the clause around a word begins and ends."""
     clause = text.clause(position)
     return clause[0].start, clause[-1].stop
 
@@ -610,7 +610,7 @@ def _day(number: str) -> str:
 # Results are cached, because many queries are compared with the same pair of texts.
 @lru_cache(maxsize=2048)
 def _restated(old: str, new: str, language: str) -> tuple[Restated, ...]:
-    """Return the statements of `old` that `new` restates, from a cache."""
+    """Find what `new` restates of `old`, or one denies of the other, the likeliest first (cached)."""
     older, newer = _read(old, language), _read(new, language)
     statements = [*_values_restated(older, newer), *_denials_restated(older, newer)]
     return tuple(sorted(statements, key=lambda each: -each.likeness))

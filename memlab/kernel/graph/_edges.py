@@ -428,7 +428,7 @@ class Edges:
         np.add.at(self._degree, layout.positions(nodes), np.int32(change))
 
     def _meet(self, nodes: Ints, newest: int | None = None) -> IncidentEdges:
-        """Return the edges incident to each node, excluding removed edges."""
+        """Return each node's live edges, or only the ``newest`` of them with the highest numbers."""
         if self._ordered != self._size or self._removed_since_seal:
             self._refresh()
         wanted = None if newest is None else np.full(len(nodes), newest)

@@ -163,7 +163,10 @@ class Nodes:
         for code, kind_code in zip(codes.tolist(), node_kinds(codes).tolist(), strict=True):
             number, kind = code - (kind_code << SHIFT), NODE_KINDS[kind_code]
             if number >= self.count(kind):
-                raise InputError(f"There is no {kind} {number}; there are {self.count(kind)}.")
+                raise InputError(
+                    f"There is no {kind} with number {number}: the graph has "
+                    f"{self.count(kind)}, numbered from 0."
+                )
             labels.append(f"{kind} {self._names[kind_code][number] if kind_code else number}")
         return labels
 

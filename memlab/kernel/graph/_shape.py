@@ -165,7 +165,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
 
 
 def _looked_up(nodes: Ints, groups: Ints, wanted: Ints) -> tuple[NDArray[np.bool_], Ints]:
-    """Return which nodes have a community, and the communities of these nodes."""
+    """Return a mask of the wanted nodes with a group, and their groups (arbitrary where False)."""
     if not len(nodes):
         return np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
     index = np.minimum(np.searchsorted(nodes, wanted), len(nodes) - 1)
@@ -259,7 +259,7 @@ def communities(
 
 
 def _find_groups(matrix: SparseMatrix, resolution: float, rng: np.random.Generator) -> Ints:
-    """Run the Louvain method: move nodes, merge groups, and repeat."""
+    """Group nodes by the Louvain method (move nodes, merge groups, repeat); return their labels."""
     labels = np.arange(matrix.size)
     while True:
         groups = _move_nodes(matrix, resolution, rng.permutation(matrix.size))
@@ -271,7 +271,7 @@ def _find_groups(matrix: SparseMatrix, resolution: float, rng: np.random.Generat
 
 
 def _move_nodes(matrix: SparseMatrix, resolution: float, order: Ints) -> Ints:
-    """Move each node to the neighbouring group with the greatest gain.
+    """Move each node to the neighbouring group with the greatest gain; return the groups.
 
     Neighbours of moved nodes are visited again.
     """
@@ -446,7 +446,7 @@ def trace(edges: Edges, node: int, depth: int, *, limit: int = 100) -> Trace:
     """
     if depth < 1 or limit < 1:
         raise InputError(
-            f"A trace needs at least one path of at least one edge, not {limit} paths of up to {depth} edges."
+            f"depth and limit of a trace must be at least 1, not depth={depth} and limit={limit}."
         )
     node_kinds([node])
     start = Path((node,), (), (), (), (), 1.0)
@@ -478,8 +478,9 @@ def _extend_path(edges: Edges, path: Path, limit: int) -> list[Path]:
         relation, weight = int(edges.relation[number]), float(edges.weight[number])
         if relation >= len(edges.relations):
             raise InputError(
-                f"Edge {number} has relation {relation}; {len(edges.relations)} have names. "
-                "Add names with Edges.codes_of(names, grow=True)."
+                f"Edge {number} has relation number {relation}, but only "
+                f"{len(edges.relations)} relations have names. Add names with "
+                "Edges.codes_of(names, grow=True)."
             )
         longer.append(
             Path(

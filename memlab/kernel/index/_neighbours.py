@@ -225,7 +225,8 @@ class Neighbours:
             raise UnknownName("kind of index", kind, KINDS)
         if not 0.05 <= effort <= 100 or not 0 < share <= 1:
             raise InputError(
-                f"effort must be in 0.05..100 and share in 0..1, not {effort} and {share}."
+                "effort must be in 0.05..100, and share above 0 and at most 1, not "
+                f"{effort} and {share}."
             )
         self.kind, self.effort, self.share = KINDS[kind], effort, share
         # Where no folder is in memory, an encrypted lab has no index, and searches stay exact.
@@ -326,7 +327,8 @@ class Neighbours:
         rows = len(self._vectors) // BLOCK * BLOCK
         if not rows:
             raise InputError(
-                f"An index covers whole blocks of {BLOCK:,} rows, but there are {len(self._vectors):,}. Add memories."
+                f"An index needs at least one whole block of {BLOCK:,} rows, but there are "
+                f"{len(self._vectors):,}. Add memories."
             )
         while True:
             with self._mutex:
@@ -496,7 +498,7 @@ class Neighbours:
         self._last_stamp = -1
 
     def _refuse(self, path: Path, reason: str) -> None:
-        """Record why an index file is unusable, and remove the file."""
+        """Record why an index file is unusable, and remove the file unless the lab is read-only."""
         self.failure = reason
         if self.writable:
             remove(path)
@@ -544,7 +546,7 @@ class Neighbours:
         self._build = Build(self._folder, self.kind.name, self._vectors, rows, self._chosen())
 
     def _chosen(self) -> Mapping[str, int]:
-        """Return the settings that a caller chose for the next or the current index."""
+        """Return the non-default settings of the current index, overridden by those a caller chose."""
         chosen = dict(self.chosen or {})
         if self._base is not None:
             header = self._base.header

@@ -243,7 +243,9 @@ def _map_array(path: Path | None, file: BinaryIO, dtype: str) -> NDArray[Any]:
     shape, fortran, actual = np.lib.format.read_array_header_1_0(file)
     offset, size = file.tell(), int(np.prod(shape, dtype=np.int64)) * actual.itemsize
     if fortran or actual != np.dtype(dtype):
-        raise ValueError(f"an array of {actual}, not {dtype}")
+        raise ValueError(
+            f"an array of {actual}{' in column order' * fortran}, not {dtype} in row order"
+        )
     if offset + size > file.seek(0, os.SEEK_END):
         raise ValueError("the file ends early")
     file.seek(offset)
@@ -492,7 +494,10 @@ class Vectors:
         """
         queries, square = self._check_query(query)
         if queries.ndim != 1:
-            raise InputError(f"top takes one query ({self.dim},), not a batch {queries.shape}.")
+            raise InputError(
+                f"top takes one query vector of shape ({self.dim},), not an array of shape "
+                f"{queries.shape}."
+            )
         if n < 0:
             raise InputError(f"The number of neighbours must be at least 0, not {n}.")
         admitted = self._count_admitted(rows, mask)
@@ -604,10 +609,7 @@ class Vectors:
     # -- private -----------------------------------------------------------------------------------------------
 
     def _empty(self) -> Grown:
-        """Return empty columns for row numbers, float32 vectors and squared norms.
-
-        They are row numbers, float32 vectors and squared norms.
-        """
+        """Return empty columns for row numbers, float32 vectors and squared norms."""
         return Grown(
             np.empty(0, dtype=np.int64), np.empty((0, self.dim), dtype=np.float32), np.empty(0)
         )
@@ -616,8 +618,6 @@ class Vectors:
         """Return all rows from ``start`` on as float32, or None if they are too many.
 
         The result is cached, and extended when rows were added.
-
-        None means that there are too many rows.
         """
         with self._lock:
             if self._stored.size - start > self.exact_up_to:

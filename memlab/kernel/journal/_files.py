@@ -144,7 +144,7 @@ def _take(descriptor: int, path: Path, timeout: float) -> None:
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Return whether the file lock was acquired without waiting."""
+    """Try to acquire the file lock without waiting, and return whether this succeeded."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -462,8 +462,9 @@ class Journal(Reading):
             )
         if self._process != os.getpid():
             raise LabError(
-                f"The journal was opened by process {self._process}, of which this one is a fork. "
-                "SQLite does not allow that: open the lab again in this process."
+                f"The journal was opened by process {self._process}, and this process is a "
+                "fork of it. SQLite cannot share a connection with a fork: open the lab "
+                "again in this process."
             )
 
     def _gone(self) -> LabUnavailable:
@@ -655,7 +656,7 @@ class JournalView:
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:
         """Raise ReadOnlyLab: the past cannot be written."""
         raise ReadOnlyLab(
-            f"This is the lab as it was after event {self.head:,}: the past cannot be written."
+            f"This is the lab as it was after event {self.head:,}, which is read-only. Write to the lab itself."
         )
         yield  # the statement that makes this method a context manager
 
@@ -664,5 +665,5 @@ class JournalView:
         self._closed = True
 
     def _capped(self, upto: int | None) -> int:
-        """Return ``upto``, limited to the last event that this view of the past shows."""
+        """Return the smaller of ``upto`` and the last event of this view of the past."""
         return self.head if upto is None else min(upto, self.head)

@@ -402,7 +402,7 @@ class Reading:
             raise translate_error(error, self.path) from error
 
     def _no_text(self, id: int) -> UnknownName:
-        """Return the error for an id without a text, with the nearest ids as suggestions."""
+        """Return the UnknownName error for an id without a stored text."""
         below = self._rows("SELECT max(id) FROM payload WHERE id < ?", (id,))
         above = self._rows("SELECT min(id) FROM payload WHERE id > ?", (id,))
         return UnknownName(

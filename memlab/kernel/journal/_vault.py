@@ -169,7 +169,7 @@ def _decrypt(cipher: Any, nonce: bytes, data: bytes, about: str) -> bytes | None
 
 
 def _derive(key: KeySource, salt: bytes, cost: int) -> bytes:
-    """Derive the key that encrypts the data key."""
+    """Derive the key that encrypts the data key, from a passphrase or random bytes."""
     value = key() if callable(key) else key
     if not isinstance(value, str | bytes) or not value:
         raise WrongKey("The key is empty: give a passphrase, or 32 random bytes.")

@@ -532,9 +532,9 @@ def _ready(column: Any, dtype: Any) -> Ready:
 
 
 def _constant(value: Any) -> Any:
-    """Return a number as a zero-dimensional array.
+    """Return a float as a zero-dimensional array, and any other value unchanged.
 
-    Converting the number once is faster than in every run.
+    Converting a number once is faster than in every run.
     """
     return np.asarray(value) if isinstance(value, float) else value
 

@@ -187,7 +187,8 @@ class Checker:
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise self.error(
-                f"Inlining visits more than {MAX_STEPS:,} forms. Call fewer or smaller helpers.",
+                f"With its helpers inlined, the policy has more than {MAX_STEPS:,} forms. "
+                "Call fewer or smaller helpers.",
                 form,
                 PolicyLimitError,
             )
@@ -200,7 +201,8 @@ class Checker:
             self.open += 1
             if self.open > MAX_OPEN:
                 raise self.error(
-                    f"Helpers within helpers nest deeper than {MAX_OPEN} forms.",
+                    f"With helpers inlined in helpers, forms nest deeper than {MAX_OPEN}. "
+                    "Call fewer helpers within helpers.",
                     form,
                     PolicyLimitError,
                 )
@@ -226,7 +228,7 @@ class Checker:
                 )
             return self.dag.constant(form.text, "str")
         if kind == "keyword":
-            raise self.error(f":{form.text} is a keyword, and a value is expected here.", form)
+            raise self.error(f":{form.text} is a keyword, but a value is expected here.", form)
         raise self.error(
             "A list in brackets is allowed only after in and as the bindings of let. Use parentheses.",
             form,

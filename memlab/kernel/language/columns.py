@@ -61,7 +61,7 @@ def row_value(name: str, value: object, type: str | None) -> Value:
             return bool(value)
     elif isinstance(value, str):
         return str(value)
-    raise InputError(f"{name} is a {type}, and {value!r} is not.")
+    raise InputError(f"{name} must be a {type}, not {value!r}.")
 
 
 class RowProgram:

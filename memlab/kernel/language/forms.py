@@ -601,7 +601,7 @@ def _is_empty(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _first(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(first items)``, which returns the item with the best rank."""
+    """Check ``(first items)``, which returns the first of the positions in the order of the slate."""
     (items,) = checker.arity(form, 1, 1)
     dag = checker.dag
     selected = _of_lists(checker, form, items, env, "items").args[0]

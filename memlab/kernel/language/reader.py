@@ -502,7 +502,9 @@ class _Reader:
             return self.number(text, start)
         if text.lstrip("+-").lower() in _WORD_NUMBERS:
             raise self.error(
-                f"{text} cannot be written as a number: constants are finite.", start, stop
+                f"{text} is not a number of the policy language: all numbers are finite.",
+                start,
+                stop,
             )
         if "." in text:
             message = f"{text[:40]} is a dotted name, which reaches into Python; pair inputs are written new/kind."

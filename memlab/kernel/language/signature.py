@@ -53,7 +53,8 @@ class Input:
         object.__setattr__(self, "words", tuple(self.words))
         if self.type not in (*_TYPES, "set"):
             raise InputError(
-                f'Input {self.name} has the type "{self.type}"; a type is num, bool, str or set.'
+                f'Input {self.name} has the type "{self.type}". The type of an input must '
+                "be num, bool, str or set."
             )
         if self.words and self.type != "str":
             raise InputError(
@@ -105,7 +106,8 @@ class Signature:
         # Mistakes in a declaration are reported here, once, and not at the first policy of the slot.
         if self.returns not in (*_TYPES, "record"):
             raise InputError(
-                f'Slot {self.slot} returns "{self.returns}"; a type is num, bool, str or record.'
+                f'Slot {self.slot} returns "{self.returns}". The type of a result must be '
+                "num, bool, str or record."
             )
         fields = tuple(canonical(name) for name in self.fields)
         if bool(fields) != (self.returns == "record"):
@@ -311,13 +313,13 @@ def _get_set(name: str, values: Mapping[str, Any]) -> Any:
 
 
 def _set(name: str, value: object) -> frozenset[str] | None:
-    """Return a value as a set of strings, or raise an error."""
+    """Return a value as a set of strings, or None for None. Raises InputError for other values."""
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, Collection):
-        raise InputError(f"{name} is a set of strings, and {value!r} is not.")
+        raise InputError(f"{name} must be a set of strings, not {value!r}.")
     if any(item is not None and not isinstance(item, str) for item in value):
-        raise InputError(f"{name} is a set of strings, and {value!r} contains other values.")
+        raise InputError(f"{name} must be a set of strings, but {value!r} contains other values.")
     return frozenset(item for item in value if item is not None)
 
 

@@ -51,7 +51,8 @@ class Lineage(Displayed):
         parents = self.parents
         if not isinstance(parents, tuple | list) or len(parents) > _PARENTS:
             raise InputError(
-                f"The parents of a lineage are a tuple of at most {_PARENTS} hashes, not {parents!r:.80}."
+                f"The parents of a lineage must be a tuple of at most {_PARENTS} hashes, "
+                f"not {parents!r:.80}."
             )
         for text in (*parents, self.operator, self.evidence):
             if (
@@ -60,8 +61,8 @@ class Lineage(Displayed):
                 or text.encode("utf-8", "ignore").decode() != text
             ):
                 raise InputError(
-                    f"A lineage has hashes and a name of at most {_CHARACTERS} characters of valid Unicode, not "
-                    f"{text!r:.80}."
+                    "Each text of a lineage (parents, operator, evidence) must be valid "
+                    f"Unicode of at most {_CHARACTERS} characters, not {text!r:.80}."
                 )
         object.__setattr__(self, "parents", tuple(parents))
 

@@ -436,7 +436,7 @@ class Pack(Displayed):
 
 
 def _text_of_forms(source: object) -> Any:
-    """Return the text of a pack's Hy forms, or a `Misfit` for any other value."""
+    """Return the text of a pack's Hy forms, or a `Misfit` for other values. Refuses a policy."""
     forms = policy_form_text(source)
     if isinstance(source, Policy) or (forms is not None and not forms.startswith("(pack ")):
         raise InputError(
@@ -857,7 +857,7 @@ def _pack_hash(policies: Mapping[str, Policy], settings: Mapping[str, SettingVal
 
 
 def _decided(policies: Mapping[str, Policy]) -> set[str]:
-    """Return the slots in which a pack differs from the default policies."""
+    """Return the slots that have no default policy, or have another policy than the default."""
     decided = set()
     for name, policy in policies.items():
         slot = SLOTS.get(name)  # None if a new version of an extension no longer declares it.

@@ -237,7 +237,7 @@ def _join_broken(view: View) -> View | None:
 def _join_spelled(view: View) -> View | None:
     """Join the letters of spelled-out words. Return None if no word is spelled out.
 
-    For example, "g h p _ 4" is read as "ghp_4". Returns None if no characters are spelled out.
+    For example, "g h p _ 4" is read as "ghp_4".
     """
     edits = [
         Edit(
@@ -373,7 +373,7 @@ _READERS = {
 
 
 def _readable(data: bytes) -> str | None:
-    """Decode bytes as UTF-8 or UTF-16. Return None if a character is unprintable."""
+    """Decode bytes as UTF-8 or UTF-16; return None on failure or for unprintable characters."""
     wide = len(data) >= 8 and not any(data[1::2]) and len(data) % 2 == 0
     try:
         text = data.decode("utf-16-le" if wide else "utf-8")

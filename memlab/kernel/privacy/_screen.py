@@ -407,7 +407,7 @@ _NUMBERS = frozenset((int, float, bool, bytes, type(None)))
 
 
 def _list_strings(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield each string in a nested value with its path of keys, joined by dots."""
+    """Yield each string and each key in a nested value, with its path of keys joined by dots."""
     if isinstance(value, str):
         yield ".".join(path), value
     elif isinstance(value, Mapping):

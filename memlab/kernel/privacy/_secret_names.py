@@ -320,8 +320,6 @@ def _following(word: str) -> re.Pattern[str]:
 def _after(word: str, kind: str, text: str, low: str) -> Iterator[Match]:
     """Yield long random strings shortly after a word such as "token".
 
-    At most three short words are between them.
-
     An example is "use the token Zx81...". At most three short words may be between them.
     """
     for match in _following(word).finditer(low):

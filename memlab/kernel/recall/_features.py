@@ -434,7 +434,7 @@ class Candidates(Moment):
         return np.where(shares >= _OUTDATED, shares, 0.0)
 
     def _names_things(self) -> Values:
-        """Return the number of capitalised words inside sentences of each row, at most 3."""
+        """Return the number of capitalised words inside sentences, without names in the query, at most 3."""
         forms, capital, counts = self._word_forms()
         (positions,) = capital.nonzero()
         positions = positions[~_is_any_of(forms[positions], self.query.names)]

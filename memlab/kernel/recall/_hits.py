@@ -599,7 +599,8 @@ class Hits(Sequence[Hit], Displayed):
             left_out = np.flatnonzero(~np.isin(self.slate.ids, self.slate.shown))
             if not len(left_out):
                 raise InputError(
-                    "Every candidate was returned, so no other candidate is left to compare with. Name one: why(a, b)."
+                    "Every candidate was returned, so no candidate is left for a default "
+                    "comparison. Name two memories: why(a, b)."
                 )
             second = int(left_out[np.argmin(self.slate.ranking[left_out])])
         else:
@@ -619,7 +620,8 @@ class Hits(Sequence[Hit], Displayed):
             if memory not in self.slate.probes:
                 return self._position[memory]
         raise InputError(
-            "No memory was returned for its score, so no memory is left to compare with. Name one: why(a, b)."
+            "No memory was returned for its score, so there is no default for a "
+            "comparison. Name two memories: why(a, b)."
         )
 
     @property

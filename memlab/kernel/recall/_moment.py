@@ -301,8 +301,8 @@ def _check_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
     numbers = values.astype(np.float64)
     if not feature.nullable and np.isnan(numbers).any():
         raise ExtensionError(
-            f"{_name_feature(feature)} returned NaN, which stands for null. Declare it with nullable=True, or return "
-            "numbers."
+            f"{_name_feature(feature)} returned NaN, which would be stored as null. "
+            "Declare the feature with nullable=True, or return numbers only."
         )
     return numbers
 

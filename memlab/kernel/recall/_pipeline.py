@@ -209,7 +209,7 @@ def spread_activation(run: Run) -> None:
 
 
 def _spread(run: Run) -> Reached:
-    """Return the candidates that activation reaches from seeds and entities."""
+    """Return the direct candidates and all that activation reaches from seeds and entities."""
     plan, direct, values, about = run.plan.spread, run.direct, run.seeds, run.about
     # Activation starts at the best candidates, in ascending order of rows.
     order = (
@@ -476,10 +476,7 @@ def _apply_selection(run: Run, selection: Selection, selected: Selected) -> Sele
 
 
 def _limit_results(rows: Rows, first: Rows, open_to_all: Rows, limit: int) -> Rows:
-    """Return the required rows, then at most ``limit`` allowed results.
-
-    At most ``limit`` rows follow the certain ones.
-    """
+    """Return the required rows, then at most ``limit`` allowed results."""
     return np.concatenate([first, rows[is_in_sorted(rows, open_to_all)][:limit]])
 
 

@@ -175,16 +175,14 @@ def apply_promote(moment: Moment, before: Codes) -> tuple[Moment, Codes]:
         moment.give(status=_WORDS[after])
     index = int(np.argmax(moved))
     raise InputError(
-        f"The promote policy of {moment.pack.name} never settles on a status of memory {moment.rows[index] + 1}; "
-        f'the last was "{STATUSES[after[index]]}". Change the policy so that it keeps a status that it assigned.'
+        f"The promote policy of {moment.pack.name} keeps changing the status of memory "
+        f'{moment.rows[index] + 1}; the last was "{STATUSES[after[index]]}". Change the '
+        "policy so that it stops at some status."
     )
 
 
 def _status_index(status: str) -> int:
-    """Return the index of a status in ``STATUSES``; refuse unknown words.
-
-    Raises UnknownName for another word.
-    """
+    """Return the index of a status in ``STATUSES``. Raises UnknownName for another word."""
     if status not in STATUSES:
         raise UnknownName("status", status, STATUSES)
     return STATUSES.index(status)
@@ -545,10 +543,7 @@ def _spreading(pack: Pack) -> Spreading:
 
 
 def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
-    """Return eligibility by hop count, or None if it depends on other features too.
-
-    The result is None if ``eligible`` reads other features than ``hops``.
-    """
+    """Return whether ``eligible`` admits each number of hops, or None if it reads more than hops."""
     policy, steps = pack.policies["eligible"], pack.count("spread-steps")
     if policy.derived or Program(policy).aggregates or not set(policy.inputs) <= {"hops"}:
         return None

@@ -104,7 +104,8 @@ class Where:
             )
         if expression.meta.has_multiple_outputs():
             raise InputError(
-                f"where gives one column, true or false; {_clip_expression(expression)} gives several."
+                "where must give one column, true or false, but "
+                f"{_clip_expression(expression)} gives several."
             )
         for name in expression.meta.root_names():
             if name not in _COLUMNS:
@@ -137,8 +138,9 @@ class Where:
             tree = json.loads(text)
             if not _is_plain(tree):
                 raise InputError(
-                    "The logged filter contains a part that is not read from a log, because it could run code. Pass "
-                    "the filter again."
+                    "The logged filter contains a part, such as a Python function, that "
+                    "is not loaded from a log because it could run any code. Pass the "
+                    "filter again."
                 )
             return cls(
                 text,
@@ -187,7 +189,8 @@ class Where:
             ) from error
         if result.dtype != pl.Boolean:
             raise InputError(
-                f"The filter {_clip_expression(self.expression)} gives {result.dtype}. It has to be true or false."
+                f"The filter {_clip_expression(self.expression)} gives values of type "
+                f"{result.dtype}. It must give true or false."
             )
         if len(result) != len(frame):
             remedy = (
@@ -531,7 +534,7 @@ NO_FILTERS = Filters()
 
 
 def _check_words(name: str, requested: WordOrWords) -> tuple[str, ...] | None:
-    """Check and sort the values of one filter."""
+    """Return one filter's checked and sorted values without duplicates, or None without a filter."""
     if requested is None:
         return None
     vocabulary = _VOCABULARIES[name]
@@ -547,7 +550,7 @@ def _check_words(name: str, requested: WordOrWords) -> tuple[str, ...] | None:
         raise InputError(f"{name}=[] admits no memory. Name at least one{ways}.")
     for index, word in enumerate(words):
         if not isinstance(word, str) or not word:
-            raise InputError(f"{name} is a word or a list of words, not {requested!r:.60}.")
+            raise InputError(f"{name} must be a word or a list of words, not {requested!r:.60}.")
         if vocabulary is not None:
             words[index] = word = normalise_word(word, vocabulary)
         if vocabulary is not None and word not in vocabulary:

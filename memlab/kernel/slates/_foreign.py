@@ -126,8 +126,9 @@ class Labels:
         if kind == pl.Null:
             return pl.col(name).cast(pl.Int64)
         raise InputError(
-            f"{self.table(table)}: {self.column(table, name)} is {kind}; ids are whole numbers or text. "
-            f"Cast it first, as in frame.with_columns(pl.col({self.column(table, name)!r}).cast(pl.Int64))."
+            f"{self.table(table)}: {self.column(table, name)} is {kind}, but ids must be "
+            "whole numbers or text. Cast it first, as in "
+            f"frame.with_columns(pl.col({self.column(table, name)!r}).cast(pl.Int64))."
         )
 
     def _convert(self, table: str, frame: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
@@ -169,7 +170,8 @@ class Labels:
         if kind != pl.String:
             label = self.column(table, name)
             raise InputError(
-                f"{self.table(table)}: {label} is {kind}; a time is a Datetime, ISO 8601 text or an Int64."
+                f"{self.table(table)}: {label} is {kind}, but a time must be a Datetime, "
+                "ISO 8601 text or an Int64."
             )
         micros = []
         for row, text in enumerate(values.to_list()):
@@ -1059,7 +1061,8 @@ def _split_exposures(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -
         return rows.filter("position").drop("position")
     if not kind.is_numeric() and kind != pl.Null:
         raise InputError(
-            f"frame: {label} is {kind}. It has to be a rank among shown items (null or 0: not shown) or Boolean."
+            f"frame: {label} is {kind}. It must be a rank among shown items (null or 0: "
+            "not shown) or Boolean."
         )
     position = pl.col("position")
     labels.refuse_where(

@@ -270,10 +270,7 @@ def _compress_struct(value: Any) -> bytes:
 def _encode_columns(
     slates: Sequence[Slate], features: Sequence[str], words: Sequence[str]
 ) -> dict[str, Column]:
-    """Encode the columns of recalls; a column may refer only to earlier columns.
-
-    A column may refer only to columns that come before it.
-    """
+    """Encode the columns of recalls. A column may refer only to earlier columns."""
     # Features come first, because score, rank and propensity may equal one of them.
     sizes = [len(slate) for slate in slates]
     ids = np.concatenate([slate.ids for slate in slates])
@@ -321,7 +318,7 @@ def _encode_ids(ids: NDArray[np.int64], sizes: Sequence[int]) -> Column:
 
 
 def _narrow(values: NDArray[np.int64]) -> NDArray[Any]:
-    """Convert whole numbers to the smallest unsigned type that can store them."""
+    """Convert whole numbers to uint8, uint16 or uint32 if one of these can store all of them."""
     if not len(values) or values.min() >= 0:
         for kind in (np.uint8, np.uint16, np.uint32):
             if not len(values) or values.max() <= np.iinfo(kind).max:

@@ -458,7 +458,7 @@ def decode(blob: bytes, *, decision: int = 0) -> Slate:
     try:
         header = _DECODER.decode(memoryview(blob)[_PREFIX : _PREFIX + size])
         if header.format != blob[3]:
-            raise ValueError(f"its header says format {header.format}")
+            raise ValueError(f"its header states format {header.format}, its first bytes {blob[3]}")
         body = memoryview(blob)[_PREFIX + size + -(_PREFIX + size) % 8 :]
         encodings = np.frombuffer(
             header.kept if blob[3] > 2 else bytes([_WHOLE]) * len(header.names), dtype=np.uint8

@@ -47,7 +47,8 @@ def rows_to_columns(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> d
         for number, row in enumerate(rows):
             if not isinstance(row, str | Mapping):
                 raise InputError(
-                    f"Row {number} is {type(row).__name__}: pass a dict with a text, or the text alone."
+                    f"Row {number} is {type(row).__name__}. Pass a dict with a text, or "
+                    "the text itself."
                 )
             records.append({"text": row} if isinstance(row, str) else row)
     except InputError:
@@ -103,8 +104,9 @@ def check_interval(start: int | None, stop: int | None, *, where: str = "") -> N
     """
     if start is not None and stop is not None and stop < start:
         raise InputError(
-            f"{where}A memory is valid from valid_from until valid_until, but {from_micros(stop).isoformat()} is "
-            f"before {from_micros(start).isoformat()}: exchange the two times, or leave one out."
+            f"{where}valid_from must not be after valid_until, but "
+            f"{from_micros(stop).isoformat()} is before {from_micros(start).isoformat()}. "
+            "Exchange the two times, or leave one out."
         )
 
 

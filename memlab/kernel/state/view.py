@@ -363,7 +363,7 @@ class VisibleBody:
     def _scope(
         self, field: Field, parts: Sequence[tuple[Any, Any]], visible: Callable[[], Any]
     ) -> Any:
-        """Filter an object or tuple by ``visible``. Return None if about a hidden memory."""
+        """Return the part that ``visible`` builds, or None if the object or tuple names a hidden memory."""
         unseen = self.unseen
         own = [
             part
@@ -379,7 +379,7 @@ class VisibleBody:
         return left
 
     def _list(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> list[Any] | None:
-        """Return the visible items of a list, or None if no item is visible."""
+        """Return the visible items of a list, or None if an optional list has lost all its items."""
         left = [
             part for item in value if (part := self._part(field.items[0], item, {})) is not None
         ]

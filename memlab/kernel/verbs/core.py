@@ -82,7 +82,8 @@ class Latencies:
 def _refuse_component(name: str) -> Any:
     """Raise LookupError: components exist only after ``Core.held_by`` sets the lab."""
     raise LookupError(
-        f"The component {name} exists only after the Core is attached to its Lab. Call Core.held_by(lab) first."
+        f"This Core is not attached to a Lab yet, so it has no component {name}. Call "
+        "Core.held_by(lab) first."
     )
 
 

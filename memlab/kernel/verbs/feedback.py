@@ -266,7 +266,8 @@ def _parse_judgement(row: object, instant: Callable[[Any], Micros]) -> Judgement
     # argument.
     if not isinstance(row, Mapping):
         raise InputError(
-            f"A row of feedback is an object with some of {', '.join(_FIELDS)}, not {type(row).__name__}."
+            f"A row of feedback must be an object with some of {', '.join(_FIELDS)}, not "
+            f"{type(row).__name__}."
         )
     fields = {str(name): value for name, value in row.items() if value is not None}
     judgement = {_OTHER_NAMES.get(name, name): value for name, value in fields.items()}
@@ -276,7 +277,7 @@ def _parse_judgement(row: object, instant: Callable[[Any], Micros]) -> Judgement
     memory = judgement.get("memory")
     if not isinstance(memory, Memory | Hit | int) or isinstance(memory, bool):
         raise InputError(
-            f"Feedback names a memory (its id, a hit or a memory), not {memory!r:.60}."
+            f"The memory of feedback must be an id, a hit or a memory, not {memory!r:.60}."
         )
     for name in ("outcome", "agent", "source"):
         if not isinstance(judgement.get(name, ""), str):

@@ -288,7 +288,7 @@ class GraphVerbs:
             self._link(parse_edge_rows(source))
             return
         if target is None:
-            raise InputError("link needs a source and a target, or a frame that has them.")
+            raise InputError("link needs a source and a target, or a frame with both columns.")
         with self._core.reading():
             ends = self._core.row(source) + 1, self._core.row(target) + 1
         self._link([EdgeRow(*ends, relation, weight)])
@@ -309,9 +309,7 @@ class GraphVerbs:
             for edge in edges:
                 for id in edge[:2]:
                     if status.value_at(self._core.row(id)) == "purged":
-                        raise InputError(
-                            f"Memory {id} is purged and cannot be linked: only its row is left."
-                        )
+                        raise InputError(f"Memory {id} is purged and cannot be linked.")
                 if edge.source == edge.target:
                     raise InputError(f"Memory {edge.source} cannot be linked to itself.")
             pairs = [(edge.source, edge.target) for edge in edges if edge.relation == "supersedes"]

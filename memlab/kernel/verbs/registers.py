@@ -115,7 +115,7 @@ class Gaps(Projection):
         if row is None:
             raise UnknownName("gap", gap, None)
         if row["closed"] is not None:
-            raise InputError(f"Gap {gap} was closed already: {row['reason']}")
+            raise InputError(f"Gap {gap} is closed already, with the reason: {row['reason']}")
 
     @property
     def frame(self) -> pl.DataFrame:

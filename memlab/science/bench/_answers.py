@@ -106,12 +106,14 @@ def _freeze(contract: Contract, folder: Path) -> None:
         changed = sorted(name for name in mine if other.get(name) != mine[name])
     except (OSError, ValueError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"{path} is not the contract of a run: {error}. Name another folder."
+            f"{path}, which should state the options and data of a run, cannot be read: "
+            f"{error}. Name another folder."
         ) from None
     if changed:
         raise InputError(
-            f"The folder {folder} has a run under another contract, which differs in {', '.join(changed)}. Name "
-            "another folder, or repeat the options of that run."
+            f"The folder {folder} belongs to a run with other options or data: "
+            f"{', '.join(changed)} differ. Name another folder, or repeat the options of "
+            "that run."
         )
 
 
@@ -249,7 +251,7 @@ def answer_questions(
 def _draw_wrong(
     answered: Sequence[Mapping[str, Any]], seed: int
 ) -> list[tuple[Mapping[str, Any], str]]:
-    """Return questions paired with wrong answers, taken from questions of the same category.
+    """Pair questions with wrong answers of their conversation, if possible of their category.
 
     Both are about the same conversation, so that the wrong answer is on the subject.
     """

@@ -257,7 +257,8 @@ def bench_lab(
         chosen = _load_packs(packs, lambda: opened_lab.policies.pack, baselines=baselines)
         if folder is not None:
             raise InputError(
-                "An open lab has no stored results, because its recalls may change it. Pass the folder of the lab."
+                "Results of an open lab cannot be stored in a folder, because its recalls "
+                "may change it. Pass the path of the lab."
             )
         systems = _measure_packs(
             plan, chosen, partial(open_again, opened_lab), limit, progress, executor
@@ -265,7 +266,7 @@ def bench_lab(
         return _own_result("open lab", plan, systems, limit)
     path = Path(lab).expanduser()
     if not path.is_dir():
-        raise NotALab(f"There is no lab at {path}. Pass the folder of a lab.")
+        raise NotALab(f"There is no lab at {path}. Pass the path of a lab.")
     with tempfile.TemporaryDirectory(prefix="memlab-bench-") as temporary:
         with open_lab(path, read_only=True, embedder=embedder, key=key) as source:
             plan = own_plan(source.memories, wanted)
@@ -498,7 +499,7 @@ def _fill_lab(lab: Lab, conversations: Sequence[Conversation]) -> float:
 def _recall_questions(
     lab: Lab | _UnderPack, question: PlannedQuestion, limit: int, step: Step, *, log: bool
 ) -> Hits:
-    """Recall for each question, and advance the progress bar."""
+    """Return the hits of one question, and advance the progress bar by one."""
     hits = lab.recall(
         question.text,
         limit=limit,

@@ -269,7 +269,8 @@ def _open_copies(
     if isinstance(lab, Lab):
         if packs is not None:
             raise InputError(
-                "An open lab is measured under its own pack. Pass the folder of the lab to measure other packs."
+                "An open lab is measured under its own pack only. Pass the path of the "
+                "lab to measure other packs."
             )
         yield {lab.policies.pack.name: lab}
         return
@@ -420,7 +421,9 @@ def bench_budgets(
         raise InputError("A run with a language model needs a folder, so that no call is repeated.")
     own = isinstance(source, str | Path | Lab)
     if own is (questions is None):
-        raise InputError("Pass a lab with its questions, or conversations without questions.")
+        raise InputError(
+            "Pass a lab together with questions=, or labelled conversations without questions=."
+        )
     # Labels of a lab are resolved against its memories; conversations are tasks, which an executor may run elsewhere.
     settings = partial(_Options, chosen, baselines=baselines, reads=answers == "offline")
     if isinstance(source, str | Path | Lab):

@@ -108,8 +108,8 @@ def collect_questions(source: Sequence[Labelled], others: Mapping[str, Sequence[
             (conversation.name, other.text) for conversation, other in sides[0]
         ]:
             raise InputError(
-                f'The labels "{name}" are for other questions than the published labels, or in another order. Label the '
-                f"same questions in the same order."
+                f'The labels "{name}" must have the same questions in the same order as '
+                "the published labels, but they differ."
             )
     judged: list[PlannedQuestion] = []
     unanswerable: list[PlannedQuestion] = []
@@ -226,7 +226,8 @@ def own_questions(source: object) -> Sequence[OwnQuestion]:
         listed = wanted if isinstance(wanted, list) else [] if wanted is None else [wanted]
         if not all(isinstance(item, str | int) for item in listed):
             raise InputError(
-                f"Row {number} of the questions wants {listed!r:.60}. Pass ids, refs or texts of memories in wanted."
+                f"Row {number} of the questions has {listed!r:.60} in the column wanted. "
+                "Write ids, refs or texts of memories."
             )
         if at is not None and not isinstance(at, datetime):
             raise InputError(f"Row {number} of the questions: at must be a time, not {at!r:.40}.")

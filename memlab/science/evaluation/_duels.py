@@ -190,8 +190,8 @@ def find_duels(log: Log, wanted: str | None) -> list[Duel]:
     }
     if not last:
         raise InputError(
-            'No recall of this log was challenged. Call lab.challenge("companion", reason="...") to compare a pack with '
-            "the live pack from the next recall on."
+            'No recall of this log was challenged. Call lab.challenge("companion", '
+            'reason="...") to compare a pack with the active pack from the next recall on.'
         )
     if wanted is not None and wanted not in last:
         raise UnknownName("challenger", wanted, last)

@@ -1026,8 +1026,8 @@ def draw_weights(ev: Evaluation) -> Draw:
     """Return a function that draws the share of the weight that the heaviest items carry."""
     if ev.settings.measure == "labels":
         raise InputError(
-            "Labels are counted, not weighted, so there is no figure of weights. Draw the leaderboard, or evaluate on "
-            "feedback."
+            "An evaluation by labels uses no importance weights, so there is no figure of "
+            "weights. Draw the leaderboard, or evaluate on feedback."
         )
     rows = [row for row in ev.rows if row.measured is not None and len(row.measured.weights)][
         :MAX_LINES

@@ -359,13 +359,15 @@ def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, lis
     by = next((name for name in ("decision", "question") if name in labels.columns), None)
     if by is None:
         raise InputError(
-            f"The labels have no column decision or question, only {', '.join(labels.columns)}. Add one, to match labels "
-            f"to recalls."
+            "The labels have no column decision or question, only "
+            f"{', '.join(labels.columns)}. Add one of them, so that labels can be matched "
+            "to recalls."
         )
     if not {"memory_id", "ref"} & set(labels.columns):
         raise InputError(
-            f"The labels have no column memory_id or ref, only {', '.join(labels.columns)}. Add one, to name the wanted "
-            f"memories."
+            "The labels have no column memory_id or ref, only "
+            f"{', '.join(labels.columns)}. Add one of them, so that the wanted memories "
+            "are named."
         )
     id_type = log.decisions["decision"].dtype
     if by == "decision":

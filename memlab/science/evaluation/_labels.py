@@ -83,8 +83,8 @@ def judge(
     """
     if len(rankings) != len(evidence):
         raise InputError(
-            f"{len(rankings)} rankings cannot be judged by the evidence of {len(evidence)} questions. Pass one of each "
-            "for every question."
+            f"There are {len(rankings)} rankings, but {len(evidence)} questions with "
+            "evidence. Pass one ranking for each question."
         )
     relevant = np.zeros((len(rankings), depth), dtype=np.bool_)
     gold = np.zeros(len(rankings), dtype=np.int64)

@@ -106,7 +106,8 @@ def closed(decisions: pl.DataFrame, feedback: pl.DataFrame, horizon: int) -> pl.
     is_closed = decisions.select(micros + horizon <= last).to_series()
     if not is_closed.any():
         raise InputError(
-            "No recall's time for feedback is over: the log is shorter than the horizon. Use a shorter horizon, or wait."
+            "No recall is older than the horizon, so feedback on all of them may still "
+            "come. Use a shorter horizon, or wait."
         )
     return is_closed
 

@@ -233,8 +233,9 @@ def _sum_slates(
     rankers = [own, *prepared.rankers] if own and own.name not in names else prepared.rankers
     if len(rankers) > _POLICIES:
         raise InputError(
-            f"There are {len(rankers)} policies, and sums hold totals of every pair of at most {_POLICIES}. Evaluate them "
-            "in groups with the same baseline."
+            f"There are {len(rankers)} policies, but sums can hold at most {_POLICIES}, "
+            "because they store totals of every pair. Evaluate them in groups with the "
+            "same baseline."
         )
     targets, refused = find_targets(
         rankers, log, prepared.schema, prepared.fingerprints, None, whole=False

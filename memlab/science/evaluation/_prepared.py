@@ -109,8 +109,9 @@ def prepare(
     described = () if fingerprints.thinned else feature_names(slates)
     if fingerprints.thinned and missing == "inverse":
         raise InputError(
-            'missing="inverse" weights by features, which lab.upkeep.thin removed from the oldest recalls. Leave those out '
-            "with slates.filter, or choose another treatment of missing feedback."
+            'missing="inverse" computes weights from features, but lab.upkeep.thin '
+            "removed the features of the oldest recalls. Leave those recalls out with "
+            "slates.filter, or choose another treatment of missing feedback."
         )
     return Prepared(settings, rankers, log, schema, described, fingerprints)
 

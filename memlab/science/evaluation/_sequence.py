@@ -112,7 +112,8 @@ def sequence(
         )
     if ((lower < floor - 1e-9) | (upper > ceiling + 1e-9)).any():
         raise InputError(
-            "An observation lies outside its floor and ceiling. Check the logged propensities and the range of the rewards."
+            "An observation is below its minimum or above its maximum. Check the logged "
+            "propensities and the range of the rewards."
         )
     alpha = (1 - level) / 2
     sizes = np.ones(len(lower)) if sizes is None else sizes

@@ -95,7 +95,7 @@ def make_rankers(
     hashes: dict[str, str] = {}
     for ranker in rankers:
         if ranker.name in hashes and hashes[ranker.name] == ranker.hash:
-            raise InputError(f"The policy {ranker.name} is given twice. Pass each policy once.")
+            raise InputError(f"The policy {ranker.name} was passed twice. Pass each policy once.")
         hashes[ranker.name] = ranker.hash
     names = [ranker.name for ranker in rankers]
     return [

@@ -98,8 +98,9 @@ def open_search(data: Data, seed: int, max_nodes: int) -> tuple[Search, State]:
     start = score_program(part, data.start, (), "start")
     if not math.isfinite(start.value):
         raise InputError(
-            "The start has no value on the search part: the log has no rewards with known propensities for its items. "
-            "Call memlab.evaluate for the reasons."
+            "The start cannot be scored on the search part of the data: the log has no "
+            "rewards with known propensities for its items. Call memlab.evaluate for the "
+            "reasons."
         )
     search = Search(part, data.start, data.anchors, start.outcome[data.anchors], max_nodes, seed)
     state = State(Archive(start))

@@ -220,8 +220,8 @@ def replay(
             ]
         elif target is None or not isinstance(journal, Journal):
             raise InputError(
-                "A replay on an executor copies the lab, and writes the new lab to a folder. Pass a path, and in place of "
-                "a lab of the past the lab itself and upto=."
+                "With an executor, a replay needs a path for the new lab and a lab that "
+                "is not a view of the past. Pass a path, and the lab itself with upto=."
             )
         else:
             # The shipped embedder holds its model, so workers load their own.

@@ -126,7 +126,8 @@ class Life:
         if isinstance(policy, pl.Expr):
             if how == "recall":
                 raise InputError(
-                    "An expression can only re-score the logged pool. Pass a pack to repeat recalls."
+                    'how="recall" repeats recalls, which needs a pack. An expression can '
+                    "only re-score the logged pool."
                 )
             results = self._rescore(policy)
         else:

@@ -611,8 +611,10 @@ class LabCredits:
             )
             if judged is None and len(pairs[0]) < MIN_PAIRS:
                 raise InputError(
-                    f"A calibration needs {MIN_PAIRS} credits with a judgement, and the log has {len(pairs[0])}. "
-                    "Call lab.agents.credits.answer(answer, hits), then lab.feedback on some of these hits."
+                    f"A calibration needs {MIN_PAIRS} credited memories with a judgement, "
+                    f"and the log has {len(pairs[0])}. Call "
+                    "lab.agents.credits.answer(answer, hits), then lab.feedback on some "
+                    "of these hits."
                 )
             fitted = fit_calibration(policy, *pairs)
             tx.event("calibrate", fitted.body, at=self._core.instant(None))

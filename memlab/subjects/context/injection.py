@@ -448,7 +448,7 @@ class Injection:
         return np.where(positive if nulls is None else positive & ~nulls, values, 0.0)
 
     def _are_elsewhere(self, rows: Rows) -> Flags:
-        """Return a mask of the rows whose files the task does not name."""
+        """Return a mask of the rows that have files, if the task names files but none of these."""
         if not len(self._of_task) and not self._spoken_of:
             return np.zeros(len(rows), dtype=np.bool_)
         files = self._state.lists["files"]

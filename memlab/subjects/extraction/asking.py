@@ -331,7 +331,7 @@ def _check_choice(value: str, choices: Sequence[str]) -> str:
 
 
 def _holds_words(text: str, value: str) -> bool:
-    """Return whether a text contains the stems of a value's words, without stop words."""
+    """Return whether a text quotes a value or contains the stems of all its words (no stop words)."""
     stems = set(_stemmer().stems(value))
     return (stems and stems <= set(_stemmer().stems(text))) or find_quotation(
         value, text

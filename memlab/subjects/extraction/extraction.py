@@ -669,11 +669,11 @@ class _ModelReader:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _read(self, turns: Sequence[Turn]) -> list[tuple[Sequence[Turn], Read | ModelError]]:
-        """Yield a model's proposals; after an unusable answer, send half of the messages."""
+        """Return the proposals or error of a request, halving the request after an unusable answer."""
         try:
             if self._silent >= _SILENT:
                 raise NoAnswer(
-                    f"{self._model.name} is not called any more, because {_SILENT} calls in a row had no answer."
+                    f"{self._model.name} is not called again, because {_SILENT} calls in a row had no answer."
                 )
             read = ask_model(self._model, turns, self._where, lessons=self._lessons)
         except ModelError as error:

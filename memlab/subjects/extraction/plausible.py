@@ -215,7 +215,7 @@ def _rate_state(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_food(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate whether the words name a habitual food; "candy bar", eaten once, is doubtful."""
+    """Rate a food as a habit; "a candy bar", which may be eaten once, is doubtful."""
     rating = _rate_taste(subject, value, words)
     return "doubtful" if rating == "fine" and words[0] in ("a", "an", "my", "their") else rating
 

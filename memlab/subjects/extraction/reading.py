@@ -124,7 +124,7 @@ def _read_clauses(text: str, role: str) -> Iterator[Fact]:
 
 
 def _containing_sentence(text: str, position: int) -> str:
-    """Return the sentence of a text that contains the character at ``position``."""
+    """Return the sentence with the character at ``position``, or the whole text without one."""
     return next(
         (text[start:stop] for start, stop in sentence_spans(text) if start <= position < stop), text
     )

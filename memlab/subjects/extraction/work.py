@@ -321,7 +321,7 @@ class _Work:
                 yield self.propose("gotcha", text, call.number, files, (0, 0), programs)
 
     def _find_replacement(self, call: Call) -> Call | None:
-        """Return a command that replaces a missing command in the same turn, if there is one."""
+        """Return the next successful command of the turn if this command does not exist, else None."""
         if _MISSING.search(call.error) is None:
             return None
         rest = self.calls_of[self.turns[call.number]]

@@ -219,7 +219,7 @@ def decide_split(
 
 
 def _find_rows(state: State, column: str, name: str) -> Rows:
-    """Return the rows whose subject or object is the named entity."""
+    """Return the rows whose ``column`` (subject or object) is the entity of this name."""
     names = state.names[column]
     code = names.code(name)
     return np.flatnonzero(names.codes == code) if code >= 0 else np.empty(0, dtype=np.int64)

@@ -141,7 +141,8 @@ class LabFacts:
         began = start if start is not None else self._core.instant(at)
         if stop is not None and stop <= began:
             raise InputError(
-                f"valid_from must be before valid_until, but {from_micros(began).isoformat()} is not before "
+                "valid_from must be before valid_until, but "
+                f"{from_micros(began).isoformat()} is not before "
                 f"{from_micros(stop).isoformat()}."
             )
         if text is None:

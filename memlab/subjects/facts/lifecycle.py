@@ -186,7 +186,7 @@ def _is_opposite(new: Triple, old: Triple) -> bool:
 
 
 def _excludes_food(new: Triple, old: Triple) -> bool:
-    """Return whether a new fact's diet excludes the food in an older fact."""
+    """Return whether the diet in one of two facts excludes the food in the other."""
     foods = table("lifecycle", "foods")
     for diet, food_fact, is_food_later in ((new, old, False), (old, new, True)):
         excluded_foods = foods.get(_find_state(diet.value).removeprefix("a "))

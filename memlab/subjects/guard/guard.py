@@ -170,7 +170,8 @@ def guard_pack(
         )
     if tolerance >= high - low:
         raise InputError(
-            f"With rewards from {low:g} to {high:g}, no loss exceeds a tolerance of {tolerance:g}. Pass a smaller one."
+            f"With rewards from {low:g} to {high:g}, no loss can exceed a tolerance of "
+            f"{tolerance:g}, so the guard would never act. Pass a smaller tolerance."
         )
     if missing == "zero" and not wait:
         raise InputError(
@@ -216,7 +217,7 @@ def guard_pack(
 def _report(
     lab: Any, record: GuardRecord, forecast: pl.DataFrame | None = None, basis: str = ""
 ) -> Guard:
-    """Return the state of a guard."""
+    """Return the report on a guard, with its estimates in units of the reward."""
     options = record.options
     scale, bounds = options["high"] - options["low"], [math.nan] * 3
     judged = 0 if record.shadow else int(record.process.recalls[0])

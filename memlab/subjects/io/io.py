@@ -175,8 +175,8 @@ class LabIO:
         is_person = subject is not None or creator is not None
         if is_person and (where is not None or viewer is not None):
             raise InputError(
-                "export takes subject= and creator= without where= and viewer=, so that it writes what a purge by these "
-                "names removes."
+                "export does not take subject= or creator= together with where= or "
+                "viewer=: it must write exactly what a purge by these names removes."
             )
         store = self._core.store if viewer is None else ViewerStore(self._core.store, viewer)
 

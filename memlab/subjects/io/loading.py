@@ -147,7 +147,9 @@ def load(
     elif is_memories(x) and options.is_plain:
         return _store_bundle(build_bundle_from_frame(x), options, core, None)
     if options.key is not None:
-        raise InputError("key= opens the folder of an encrypted lab only. Omit it for other data.")
+        raise InputError(
+            "key= applies only to the folder of an encrypted lab. Omit it for other data."
+        )
     reading = Options(
         options.format, options.columns, options.session, options.project, options.strict
     )
@@ -306,8 +308,9 @@ class _Loading:
             if monotonic() > self._ends:
                 self._store(places, rows, source.notes)
                 raise InputError(
-                    f"Reading {source.notes.source} stopped at row {line:,} after {self._seconds:g} seconds. What was "
-                    "read is stored: load it again to go on, with more seconds (None sets no limit)."
+                    f"Reading {source.notes.source} stopped at row {line:,} after "
+                    f"{self._seconds:g} seconds. The rows before it are stored. Load it "
+                    "again to continue, with a larger seconds= (None: no limit)."
                 )
             places.append(line)
             rows.append(row)

@@ -245,7 +245,7 @@ class Mirror(Background):
         return changed
 
     def _write_pages(self, bundle: Bundle) -> int:
-        """Write changed pages and remove outdated pages; return the number of changed pages."""
+        """Write changed pages and remove outdated ones; return the number written or removed."""
         memories = bundle.memories.filter(
             ~pl.col("status").is_in(_GONE) & pl.col("text").is_not_null()
         )
@@ -353,7 +353,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _links(bundle: Bundle, memories: pl.Series) -> pl.DataFrame:
-    """Return a frame with the edges of each memory as text, oldest first."""
+    """Return a frame with each memory's outgoing edges as texts, oldest first."""
     ids = memories.to_list()
     target_exists = pl.col("target").is_in(ids) | pl.col("target").is_null()
     ends = bundle.edges.filter(pl.col("source").is_not_null() & target_exists).select(

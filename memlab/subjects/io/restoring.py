@@ -195,7 +195,7 @@ def _unlock_all(folder: Path, backup: str | Path | None, key: KeySource | None) 
 
 
 def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
-    """Return the record of the last event that counts more purges.
+    """Return whichever record of the last event counts more purges, or None without records.
 
     A generation is a number that grows with each purge. The journal's own record is not enough, because the journal may
     be a copy from before a purge.
@@ -314,8 +314,9 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
     record = encryption_of(backup)
     if (record is not None) != (folder / ENCRYPTED).exists():
         raise InputError(
-            f"Only one of {folder} and {backup} is encrypted. Nothing was replaced: memlab.encrypt encrypts a lab, "
-            "and a backup opens as a lab."
+            f"{folder} and {backup} differ: one is encrypted, and the other is not. "
+            "Nothing was replaced. Encrypt the other with memlab.encrypt; a backup opens "
+            "as a lab."
         )
     file = FILE if record is None else ENCRYPTED
     draft = folder / f"{file}.new"

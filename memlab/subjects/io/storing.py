@@ -215,7 +215,7 @@ def _check_relations(bundle: Bundle) -> None:
 def _check_memories(
     bundle: Bundle, project: str | None, now: int, personal: Collection[str], open_words: bool
 ) -> Screened:
-    """Check a bundle's memories, redact their texts, and return the memories by id."""
+    """Check a bundle's memories, redact their texts, and return them in the order of ids."""
     order = bundle.memories["id"].arg_sort().to_list()
     unordered = bundle.memories.to_dict(as_series=False)
     rows = {name: [values[row] for row in order] for name, values in unordered.items()}

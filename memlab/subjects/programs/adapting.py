@@ -325,7 +325,7 @@ class _Step:
             raise UnknownName("cluster", cluster, sorted({"day", "decision", *columns}))
 
     def _keep(self, reason: str, gain: tuple[float, float, float] | None = None) -> Adapted:
-        """Return the reason for a step to change nothing, as its result."""
+        """Return the result of a step that changes nothing, with the reason."""
         hash = self._lab.policies[_SLOT].hash
         return Adapted(
             _SLOT, "kept", reason, hash, hash, self._judged, gain, evidence=self._evidence

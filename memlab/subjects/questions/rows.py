@@ -123,7 +123,7 @@ def _read_records(records: Iterable[tuple[str, object]]) -> Iterator[Row]:
             record = asdict(record)  # a result of memlab.ingest.read_questions
         if not isinstance(record, Mapping):
             raise InputError(
-                f"{where} is {describe_value(record)}. Pass dicts with query and wants."
+                f"{where} must be a dict with query and wants, not {describe_value(record)}."
             )
         values = {_ALIASES.get(name, name): value for name, value in record.items()}
         for name in values:
@@ -167,7 +167,8 @@ def read_wants(where: str, wants: object) -> tuple[int | str, ...]:
         name = getattr(item, "id", item)
         if isinstance(name, bool) or not isinstance(name, int | str | None) or name == "":
             raise InputError(
-                f"{where} wants {describe_value(name)}. Pass ids, refs or texts of memories."
+                f"{where}: {describe_value(name)} in wants names no memory. Pass ids, refs "
+                "or texts of memories."
             )
         if name is not None:
             names.append(name)
@@ -227,7 +228,7 @@ class Wanted:
         return refs, texts
 
     def _near(self, name: int | str) -> str:
-        """Return a sentence that suggests names similar to an unknown name."""
+        """Return a sentence that suggests similar names, or else states the range of valid ids."""
         names = [str(own) for table in self._tables for own in table][:_COMPARED]
         near = get_close_matches(str(name), names, n=3)
         if near:

@@ -605,11 +605,12 @@ def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack | pl
         if isinstance(pack, Pack) and isinstance(other, Pack) and other.hash != pack.hash:
             name = f"{name} [{pack.hash[:8]}]"
         if name in packs:
-            raise InputError(f"The policy {name} is given twice. Pass each policy once.")
+            raise InputError(f"The policy {name} was passed twice. Pass each policy once.")
         packs[name] = pack
     if reserved := {ACTIVE, *_QUESTION} & packs.keys():
         raise InputError(
-            f'"{min(reserved)}" is a name of these scores. Give the policy another name.'
+            f'"{min(reserved)}" is reserved for a column or for the active policy. Give '
+            "the policy another name."
         )
     return packs
 

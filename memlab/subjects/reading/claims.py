@@ -434,7 +434,7 @@ def claim(text: str) -> Claim | None:
 
 
 def _predicate(tokens: list[str]) -> tuple[int, int]:
-    """Return the index at which the predicate begins, twice: also as the length of the subject.
+    """Return the index at which the predicate begins, and the number of words of the subject.
 
     A denial before the verb belongs to the predicate.
     """

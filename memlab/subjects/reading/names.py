@@ -516,6 +516,6 @@ def _is_capital(text: str, word: Token) -> bool:
 
 
 def _bare(word: Token) -> str:
-    """Return a word without its possessive ending; a plural weekday becomes singular."""
+    """Return a word without its possessive ending, and with "days" at its end as "day"."""
     bare = word.low.removesuffix("'s")
     return bare[:-1] if bare.endswith("days") else bare

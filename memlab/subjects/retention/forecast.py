@@ -302,8 +302,9 @@ def compute_forecast(
     # The checks come first, because a large forecast takes minutes.
     if until <= now:
         raise InputError(
-            f"A forecast must end after it begins. until= is {from_micros(until):%Y-%m-%d %H:%M:%S}, and it begins "
-            f"at {from_micros(now):%Y-%m-%d %H:%M:%S} UTC."
+            "until= must be after the beginning of the forecast, but "
+            f"{from_micros(until):%Y-%m-%d %H:%M:%S} is not after "
+            f"{from_micros(now):%Y-%m-%d %H:%M:%S} UTC."
         )
     if not packs:
         raise InputError("A forecast needs at least one pack, and packs= is empty.")

@@ -410,7 +410,7 @@ def _report_modules(modules: ModuleMap, *, rules: bool = False) -> Report:
 )
 @click.option(
     "--viewer",
-    help="Name of the client, such as agent:coder; memories private to others are invisible.",
+    help="Name of the client, such as agent:coder. Private memories of others are hidden from it.",
 )
 @click.option(
     "--role",
@@ -424,7 +424,8 @@ def _report_modules(modules: ModuleMap, *, rules: bool = False) -> Report:
     "--existing",
     "only_existing",
     is_flag=True,
-    help="Do not create LAB, for a disk that may be absent.",
+    help="Fail if LAB does not exist, instead of creating it (for example if its disk is not "
+    "mounted).",
 )
 def serve(
     lab: Path | None,

@@ -84,7 +84,11 @@ _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HT
 @_LEVEL
 @_RANGE
 @click.option("--details", is_flag=True, help="Show all reasons and remarks, and each query.")
-@click.option("--labels", type=_PATH, help="File of labels with decision, memory_id and relevance.")
+@click.option(
+    "--labels",
+    type=_PATH,
+    help="File of labels with the columns decision, memory_id and relevance.",
+)
 @click.option(
     "--decision",
     default="decision",
@@ -119,7 +123,7 @@ _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HT
 @click.option("--feedback-at", help="Column with the time of the feedback, if LOG is a file.")
 @click.option(
     "--cluster",
-    help="Column whose equal values mark dependent recalls, such as user. A lab also takes day or decision.",
+    help="Column that groups dependent recalls, such as user. For a lab, also: day or decision.",
 )
 def evaluate(
     log: Path,
@@ -309,7 +313,10 @@ def plan(lab: memlab.Lab, packs: tuple[str, ...], **options: Any) -> Report:
 @click.option("--start", help="Policy or pack, such as similarity. Default: the active pack.")
 @click.option("--slots", multiple=True, help="Slot to search. Default: recall-score.")
 @click.option(
-    "--budget", default="10 min", show_default=True, help="Number of programs, or a time."
+    "--budget",
+    default="10 min",
+    show_default=True,
+    help="Number of candidate policies to try, or a time.",
 )
 @click.option("--workers", "executor", type=click.IntRange(1), help="Number of processes.")
 @click.option("--out", type=_PATH, help="Write the winner's pack to this file.")
@@ -468,7 +475,8 @@ def _add_budget_options(function: Callable[..., Report]) -> Callable[..., Report
             is_flag=False,
             flag_value="model",
             type=click.Choice(["offline", "model"]),
-            help="Answer the questions: offline copies words of the context, --model asks a model.",
+            help="How to answer the questions: offline (copies words of the context) or model "
+            "(asks the model of --model).",
         ),
         _REPORT,
         click.option(
@@ -497,7 +505,7 @@ _SHA256 = click.option("--sha256", default="", help="Expected SHA-256 of the dat
     type=(str, _PATH),
     multiple=True,
     metavar="NAME FILE",
-    help="Additional labels: a name for the report, and their file.",
+    help="Additional labels: a NAME for the report, and a FILE of labels.",
 )
 @click.option(
     "--download", is_flag=True, help="Download the original file to PATH and check its hash."
@@ -621,7 +629,7 @@ def _add_forecast_options(function: Callable[..., Report]) -> Callable[..., Repo
         type=click.IntRange(1, 50),
         default=1,
         show_default=True,
-        help="Number of parts that are predicted from the parts before them.",
+        help="Number of parts of the log, each of which is predicted from the parts before it.",
     )
     return _PACKS(fit(splits(function)))
 

@@ -60,7 +60,7 @@ MEMORIES = click.argument("memories", type=int, nargs=-1)
     "columns",
     multiple=True,
     metavar="FIELD=COLUMN",
-    help="Column for a field, such as text=body. An empty at= ignores times.",
+    help="Column to read a field from, such as text=body. at= with no column ignores times.",
 )
 @click.option(
     "--linking",
@@ -370,7 +370,8 @@ def edit(
 @click.option(
     "--replay",
     type=int,
-    help="Number of past recalls that are repeated to show a quarantine's effect. Default: 100.",
+    help="Number of past recalls to repeat, to show how a quarantine changes their results. "
+    "Default: 100.",
 )
 def forget(
     lab: memlab.Lab, memories: tuple[int, ...], how: Any, as_json: bool, **arguments: Any

@@ -42,10 +42,12 @@ __all__ = ["PolicyFile", "collect_errors", "open_policies", "parse_values", "rea
 FILE = click.argument("file", type=InputFile(".hy", as_text=True))
 _SLOT = click.option(
     "--slot",
-    help="Slot of the policy to use; if FILE contains one policy only, the slot that it is for.",
+    help="Slot of the policy to use. If FILE contains one policy: the slot that it belongs to.",
 )
 _COLOR = click.option(
-    "--color/--no-color", default=None, help="Use colours. Default: if the output is a terminal."
+    "--color/--no-color",
+    default=None,
+    help="Use colours. Default: only if the output is a terminal.",
 )
 
 
@@ -296,7 +298,9 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
     show_default=True,
     help="Row of the frame to explain, counted from 0.",
 )
-@click.option("--by", help="Column that distinguishes the slates (candidate lists) of the frame.")
+@click.option(
+    "--by", help="Column of --frame whose values separate the candidate lists of different recalls."
+)
 @click.option(
     "--order", default="memory_id", show_default=True, help="Column with the memory's id."
 )
@@ -527,7 +531,8 @@ def parse_values(words: tuple[str, ...]) -> dict[str, object]:
         name, equals, text = word.partition("=")
         if not equals or not name.strip():
             raise InputError(
-                f'{word} is not a value. Write name=value, or a JSON object such as {{"similarity": 0.8}}.'
+                f"{word!r} is not of the form name=value. Write name=value, or a JSON "
+                f'object such as {{"similarity": 0.8}}.'
             )
         values[name.strip()] = parse_value(text.strip())
     return values

@@ -100,7 +100,8 @@ def install(lab: memlab.Lab, slot: str, file: Path, reason: str) -> Report:
 @click.argument("slot", required=False)
 @click.option(
     "--to",
-    help="Version number (of a pack: event) or beginning of the hash. Default: the previous one.",
+    help="Version number (for a pack: its event number) or the first characters of the hash. "
+    "Default: the previous version.",
 )
 @_REASON
 def rollback(lab: memlab.Lab, slot: str | None, to: str | None, reason: str) -> Report:
@@ -115,7 +116,9 @@ def rollback(lab: memlab.Lab, slot: str | None, to: str | None, reason: str) -> 
 
 @command(policy, write)
 @_SLOT
-@click.option("--to", help="Version number or beginning of the hash. Default: the active version.")
+@click.option(
+    "--to", help="Version number or the first characters of the hash. Default: the active version."
+)
 @_REASON
 def pin(lab: memlab.Lab, slot: str, to: str | None, reason: str) -> Report:
     """Keep the policy of SLOT when another pack becomes active.
@@ -165,7 +168,9 @@ def attribution(lab: memlab.Lab, slot: str) -> Report:
 @command(policy, write)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
-    "--slot", help="Slot to install into, if FILE contains one policy. Default: FILE is a pack."
+    "--slot",
+    help="Slot to install into, if FILE contains one policy. Without --slot, FILE is installed "
+    "as a pack.",
 )
 @click.option("--seconds", type=float, help="Stop after this many seconds. Default: at Ctrl-C.")
 def watch(

@@ -263,7 +263,7 @@ def backup(lab: memlab.Lab, **options: Any) -> Report:
     type=click.Choice(["jsonl", "parquet", "markdown", "sexp"]),
     help="Format. Default: by the suffix of PATH.",
 )
-@click.option("--no-policies", is_flag=True, help="Leave the pack and its history out.")
+@click.option("--no-policies", is_flag=True, help="Omit the policy pack and its history.")
 def export(
     lab: memlab.Lab,
     path: Path,

@@ -151,7 +151,7 @@ class FirstMinutes(Overview):
         try:
             data = base64.b64decode(content, validate=True)
         except binascii.Error:
-            raise InputError(f"{own} did not arrive completely. Type its path instead.") from None
+            raise InputError(f"{own} was not received completely. Type its path instead.") from None
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / own
             file.write_bytes(data)

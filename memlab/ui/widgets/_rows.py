@@ -88,8 +88,8 @@ def condition(column: str, wanted: Any, conflicts: Sequence[int]) -> pl.Expr:
         words = [encodable(item) for item in wanted if isinstance(item, str)]
         if len(words) + (None in wanted) < len(set(map(repr, wanted))):
             raise InputError(
-                f"The filter of {column} must be a list of words, where None selects memories without a value, "
-                f"not {wanted!r}."
+                f"The filter of {column} must be a list of words, in which None stands for "
+                f"memories without a value, not {wanted!r}."
             )
         matches = pl.col(column).is_in(words)
         return matches | pl.col(column).is_null() if None in wanted else matches

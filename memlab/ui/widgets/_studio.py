@@ -158,7 +158,9 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
         """
         file = Path(path).expanduser().absolute()
         if file.suffix != ".hy":
-            raise InputError(f"The file of a policy ends in .hy, not as {file.name}.")
+            raise InputError(
+                f"The name of a policy file must end in .hy, but {file.name} does not."
+            )
         if file.exists() and file != self._file:
             raise InputError(f"{file.name} exists already. Choose another name.")
         try:

@@ -212,13 +212,14 @@ class Widget(anywidget.AnyWidget):
             raise UnknownName(f"request to {type(self).__name__}", verb, verbs)
         if not isinstance(arguments, dict):
             raise InputError(
-                f"The arguments of {verb!r} are an object of names and values, not {arguments!r}."
+                f"The arguments of {verb!r} must be an object of names and values, not "
+                f"{arguments!r}."
             )
         method = getattr(self, f"{_VERB}{verb}")
         try:
             inspect.signature(method).bind(**arguments)
         except TypeError as error:
-            raise InputError(f"The request {verb!r} takes other arguments: {error}.") from None
+            raise InputError(f"The arguments do not fit the request {verb!r}: {error}.") from None
         value: dict[str, Any] | None = method(**arguments)
         return value or {}
 

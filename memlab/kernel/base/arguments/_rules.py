@@ -240,7 +240,7 @@ def rule_of(hint: Any, where: str) -> Rule | None:
 
 
 def _rename(expected: str, rule: Rule | None) -> Rule:
-    """Return a rule with another description of the expected value."""
+    """Return a rule like ``rule`` whose errors describe the expected value as ``expected``."""
     assert rule is not None
     original = rule.take
 
@@ -274,7 +274,7 @@ def _integer(limits: Within) -> Rule:
 
 
 def _near(value: object) -> str:
-    """Return a hint "Did you mean ...?" with the nearest integer, or an empty string."""
+    """Return ". Did you mean 3?" for an integer given as 3.0 or "3", otherwise an empty string."""
     number = (
         int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 20 else value
     )

@@ -163,7 +163,7 @@ class Corrections:
     def _check_edit(
         self, text: str | None, fields: Mapping[str, Any]
     ) -> tuple[Screened | None, dict[str, Any], tuple[Finding, ...]]:
-        """Check the text and fields of an edit; return both, and the removed secrets."""
+        """Check the text and fields of an edit; return both without secrets, and the removed secrets."""
         checked = validate_columns(
             {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}},
             now=self._core.store.clock(),
@@ -199,8 +199,9 @@ class Corrections:
         )
         if isinstance(memory, Memory | Hit) and text is not None and memory.text not in (text, ""):
             raise InputError(
-                f"Memory {memory.id} of this lab has another text: the given memory belongs to another lab. "
-                "Give its id to edit the memory of this lab."
+                f"Memory {memory.id} of this lab has another text than the memory that you "
+                "passed, which belongs to another lab. Pass its id to edit the memory of "
+                "this lab."
             )
 
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
@@ -488,7 +489,8 @@ def _find_changed_fields(
             )
         if id in unique:
             raise InputError(
-                f"Row {row}: memory {id} is twice in the frame of edits. Give each memory one row."
+                f"Row {row}: memory {id} occurs twice in the frame of edits. Give each "
+                "memory one row."
             )
         if id not in row_of:
             raise InputError(f"Row {row}: {UnknownName('memory', id)}")
@@ -515,8 +517,9 @@ def _find_changed_fields(
                 continue
             if name not in _EDITABLE:
                 raise InputError(
-                    f"Row {row}: {name} of memory {ids[row]} cannot be edited, and differs from the lab's. Select id and "
-                    "the columns to edit. Statuses: lab.forget, lab.restore and lab.facts.retract."
+                    f"Row {row}: {name} of memory {ids[row]} differs from the lab's, but "
+                    "this field cannot be edited. Select id and the columns to edit. "
+                    "Statuses: lab.forget, lab.restore and lab.facts.retract."
                 )
             changes[row][name] = value
     return [(row, ids[row], fields) for row, fields in enumerate(changes) if fields]

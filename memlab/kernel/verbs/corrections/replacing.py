@@ -410,7 +410,7 @@ def _share_value(values: list[Any]) -> Any:
 
 
 def _check_not_superseded(state: State, row: int) -> None:
-    """Raise InputError if an edit changes the text of a superseded memory."""
+    """Raise InputError if a memory is superseded, because its text can no longer be edited."""
     by = float(state.numbers["superseded_by"].values[row])
     if state.names["status"].value_at(row) == "superseded":
         other = "" if by != by else f" by memory {int(by)}"
@@ -466,7 +466,7 @@ def _note_superseded(state: State, row: int) -> list[str]:
 def _report_fields(derived: Rederived, edited_fields: Iterable[str]) -> dict[str, list[str]]:
     """Return the report of an edit as event fields, with field names but no values.
 
-    ``given`` are the fields that the edit itself set.
+    "given" lists the fields that the edit itself set.
     """
     return {
         "rebuilt": list(derived.rebuilt),

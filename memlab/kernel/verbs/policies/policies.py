@@ -999,7 +999,8 @@ def begin_challenge(
                 )
         if pack_from_sources(loaded.sources).hash != loaded.hash:
             raise InputError(
-                f"The pack {loaded.name} was changed after it was read. Write the change in its text."
+                f"The pack {loaded.name} was changed after it was read, but only its text "
+                "is stored. Write the change into its text."
             )
         sources = {_hash(text): text for text in loaded.sources}
         added = 0 if extra == "auto" else extra

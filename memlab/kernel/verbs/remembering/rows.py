@@ -148,9 +148,10 @@ class Rows:
             size = len(self.texts[row].encode())
             if size > maximum:
                 raise InputError(
-                    f"Row {row}: {self.columns['creator'][row]} gives {size:,} bytes, and a memory of an agent has at "
-                    f"most {maximum:,} under the pack {pack.name} (setting write-bytes). Shorten or split it; turns "
-                    'of a log are stored whole with kind="turn".'
+                    f"Row {row}: the text of {self.columns['creator'][row]} has {size:,} "
+                    f"bytes, but the pack {pack.name} allows agents at most {maximum:,} "
+                    "per memory (setting write-bytes). Shorten or split it; turns of a "
+                    'log are stored whole with kind="turn".'
                 )
 
     def check_sessions(self, state: State, pack: Pack) -> None:
