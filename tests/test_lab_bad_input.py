@@ -199,9 +199,9 @@ def test_the_home_of_nobody_is_no_path(ask):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"project": float("inf")}, "project is a text, not inf"),
-        ({"kind": pl.DataFrame()}, "kind is a text"),
-        ({"creator": pl.col("creator")}, "creator is a text"),
+        ({"project": float("inf")}, "project must be a text, not inf"),
+        ({"kind": pl.DataFrame()}, "kind must be a text"),
+        ({"creator": pl.col("creator")}, "creator must be a text"),
         ({"agents": "agent:tutor"}, "agents must be a list of texts"),
         ({"agents": [object()]}, "agents must be a list of texts"),
     ],

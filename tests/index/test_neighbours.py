@@ -396,7 +396,7 @@ class TestDamage:
         neighbours.base.header = msgspec.structs.replace(neighbours.base.header, rows=BLOCK)
         query = random_matrix(1, 5)[0]
         found, _ = vectors.top(query, 10)
-        assert "returned rows beyond" in neighbours.base.broken
+        assert "returns rows beyond" in neighbours.base.broken
         assert found.tolist() == np.argsort(-vectors.similarity(query), kind="stable")[:10].tolist()
         neighbours.refresh()
         assert neighbours.base is None

@@ -143,8 +143,7 @@ class _Checked:
         now = self.clock()
         if type(now) is not int:
             raise InputError(
-                f"{self.clock.where} must return microseconds since 1970 as a whole "
-                f"number, not {describe_value(now)}."
+                f"{self.clock.where} must return microseconds since 1970 as a whole number, not {describe_value(now)}."
             )
         return check_instant(now, self.clock.where)
 

@@ -56,8 +56,7 @@ class Model:
         if not folder.is_dir():
             if folder.exists():
                 raise InputError(
-                    f"{folder} is a file, not a folder. Pass the folder in which model2vec "
-                    "saved a model."
+                    f"{folder} is a file, not a folder. Pass the folder in which model2vec saved a model."
                 )
             folder = _from_hub(str(spec))
         model = ShippedModel(folder) if folder.samefile(_SHIPPED) else Model(folder)
@@ -732,8 +731,7 @@ def load_embedder(
         if isinstance(spec, type) or not callable(embed):
             raise InputError(
                 "An embedder must be None (the shipped model), a model2vec folder or hub "
-                "name, a callable from texts to vectors, or an object with a method "
-                f"encode, not {type(spec).__name__}."
+                f"name, a callable from texts to vectors, or an object with a method encode, not {type(spec).__name__}."
             )
         query = getattr(spec, "encode_query", None)
         name = name or str(getattr(spec, "__qualname__", None) or type(spec).__qualname__)

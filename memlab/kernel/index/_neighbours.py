@@ -225,8 +225,7 @@ class Neighbours:
             raise UnknownName("kind of index", kind, KINDS)
         if not 0.05 <= effort <= 100 or not 0 < share <= 1:
             raise InputError(
-                "effort must be in 0.05..100, and share above 0 and at most 1, not "
-                f"{effort} and {share}."
+                f"effort must be in 0.05..100, and share above 0 and at most 1, not {effort} and {share}."
             )
         self.kind, self.effort, self.share = KINDS[kind], effort, share
         # Where no folder is in memory, an encrypted lab has no index, and searches stay exact.

@@ -495,8 +495,7 @@ class Vectors:
         queries, square = self._check_query(query)
         if queries.ndim != 1:
             raise InputError(
-                f"top takes one query vector of shape ({self.dim},), not an array of shape "
-                f"{queries.shape}."
+                f"top takes one query vector of shape ({self.dim},), not an array of shape {queries.shape}."
             )
         if n < 0:
             raise InputError(f"The number of neighbours must be at least 0, not {n}.")

@@ -463,8 +463,7 @@ class Journal(Reading):
         if self._process != os.getpid():
             raise LabError(
                 f"The journal was opened by process {self._process}, and this process is a "
-                "fork of it. SQLite cannot share a connection with a fork: open the lab "
-                "again in this process."
+                "fork of it. SQLite cannot share a connection with a fork: open the lab again in this process."
             )
 
     def _gone(self) -> LabUnavailable:

@@ -187,8 +187,7 @@ class Checker:
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise self.error(
-                f"With its helpers inlined, the policy has more than {MAX_STEPS:,} forms. "
-                "Call fewer or smaller helpers.",
+                f"With its helpers inlined, the policy has more than {MAX_STEPS:,} forms. Call fewer or smaller helpers.",
                 form,
                 PolicyLimitError,
             )

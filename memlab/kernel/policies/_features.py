@@ -348,8 +348,7 @@ FEATURES: Registry[Feature] = Registry(
             depends=_WORDS,
             on_demand=True,
             doc=(
-                "True if the query compares times or asks about an earlier state (between, than, total, "
-                "originally ...)."
+                "True if the query compares times or asks about an earlier state (between, than, total, originally ...)."
             ),
         ),
         Feature(
@@ -377,8 +376,7 @@ FEATURES: Registry[Feature] = Registry(
             _WORDS,
             on_demand=True,
             doc=(
-                "Number of capitalised words inside the memory's sentences, at most 3; speakers' names are "
-                "left out."
+                "Number of capitalised words inside the memory's sentences, at most 3; speakers' names are left out."
             ),
         ),
         Feature(

@@ -51,8 +51,7 @@ class Lineage(Displayed):
         parents = self.parents
         if not isinstance(parents, tuple | list) or len(parents) > _PARENTS:
             raise InputError(
-                f"The parents of a lineage must be a tuple of at most {_PARENTS} hashes, "
-                f"not {parents!r:.80}."
+                f"The parents of a lineage must be a tuple of at most {_PARENTS} hashes, not {parents!r:.80}."
             )
         for text in (*parents, self.operator, self.evidence):
             if (

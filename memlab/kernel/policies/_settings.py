@@ -142,8 +142,7 @@ SETTINGS: Registry[Setting] = Registry(
         Setting(
             "anchors",
             "word",
-            "Starting points of activation: candidates and entities, or candidates only if no entity is "
-            "near enough.",
+            "Starting points of activation: candidates and entities, or candidates only if no entity is near enough.",
             words=ANCHORS,
             default="all",
         ),
@@ -155,8 +154,7 @@ SETTINGS: Registry[Setting] = Registry(
             "spread-mode",
             "word",
             "Spreading algorithm. cascade: breadth first, the largest activation received counts. energy: "
-            "all nodes at once, activation adds up. hops: one step per edge, weights ignored. ppr: "
-            "personalised PageRank.",
+            "all nodes at once, activation adds up. hops: one step per edge, weights ignored. ppr: personalised PageRank.",
             words=SPREAD_MODES,
         ),
         Setting(
@@ -273,8 +271,7 @@ SETTINGS: Registry[Setting] = Registry(
         Setting(
             "edges-per-node",
             "count",
-            "Maximum number of edges of one relation that linking leaves at a memory, the strongest first; "
-            "0: no limit.",
+            "Maximum number of edges of one relation that linking leaves at a memory, the strongest first; 0: no limit.",
             0,
             1_000_000,
         ),

@@ -182,8 +182,7 @@ _OF_PAIR = (
     Input(
         "pair/closeness",
         "num",
-        "Similarity on the scale of all-MiniLM-L6-v2, calibrated for the lengths of both texts (shipped "
-        "embedder only).",
+        "Similarity on the scale of all-MiniLM-L6-v2, calibrated for the lengths of both texts (shipped embedder only).",
     ),
     Input(
         "pair/certainty",
@@ -429,8 +428,7 @@ SLOTS: Registry[Slot] = Registry(
                 Input(
                     "novelty",
                     "num",
-                    "Squared share of the candidate's vector outside the span of those taken, above 0 and "
-                    "at most 1.",
+                    "Squared share of the candidate's vector outside the span of those taken, above 0 and at most 1.",
                 ),
                 Input("taken", "num", "Number of results taken so far."),
                 Input(
@@ -495,8 +493,7 @@ SLOTS: Registry[Slot] = Registry(
         Slot(
             "retention",
             "Share of a memory that is retained: 1 for a new memory, 0 for a memory that has decayed "
-            "completely. Retention is computed from the time whenever it is needed, so decay changes no "
-            "stored value.",
+            "completely. Retention is computed from the time whenever it is needed, so decay changes no stored value.",
             inputs=(Input("half-life", "num", "Value of the half-life policy, in days."),),
             stages=("memory",),
             without=("retention",),
@@ -539,8 +536,7 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "resolve",
-            "Decision which of two memories stays, if link calls the pair duplicate, updates or "
-            "contradicts.",
+            "Decision which of two memories stays, if link calls the pair duplicate, updates or contradicts.",
             inputs=_OF_PAIR,
             of_pair=True,
             returns="str",
@@ -549,8 +545,7 @@ SLOTS: Registry[Slot] = Registry(
         Slot(
             "promote",
             "New status of a memory. Upkeep applies promote to all memories that take part in recall. A "
-            "recall applies promote to its candidates, so an expired memory is hidden before upkeep "
-            "records the change.",
+            "recall applies promote to its candidates, so an expired memory is hidden before upkeep records the change.",
             stages=("memory",),
             returns="str",
             words=tuple(word for word in STATUSES if word not in ("purged", "quarantined")),
@@ -566,8 +561,7 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "label",
-            "Label for the state of a memory; null keeps the current label. Upkeep applies label and "
-            "records each change.",
+            "Label for the state of a memory; null keeps the current label. Upkeep applies label and records each change.",
             stages=("memory",),
             returns="str",
         ),

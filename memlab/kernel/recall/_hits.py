@@ -620,8 +620,7 @@ class Hits(Sequence[Hit], Displayed):
             if memory not in self.slate.probes:
                 return self._position[memory]
         raise InputError(
-            "No memory was returned for its score, so there is no default for a "
-            "comparison. Name two memories: why(a, b)."
+            "No memory was returned for its score, so there is no default for a comparison. Name two memories: why(a, b)."
         )
 
     @property

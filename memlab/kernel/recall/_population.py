@@ -104,8 +104,7 @@ class Where:
             )
         if expression.meta.has_multiple_outputs():
             raise InputError(
-                "where must give one column, true or false, but "
-                f"{_clip_expression(expression)} gives several."
+                f"where must give one column, true or false, but {_clip_expression(expression)} gives several."
             )
         for name in expression.meta.root_names():
             if name not in _COLUMNS:
@@ -139,8 +138,7 @@ class Where:
             if not _is_plain(tree):
                 raise InputError(
                     "The logged filter contains a part, such as a Python function, that "
-                    "is not loaded from a log because it could run any code. Pass the "
-                    "filter again."
+                    "is not loaded from a log because it could run any code. Pass the filter again."
                 )
             return cls(
                 text,

@@ -170,8 +170,7 @@ class Labels:
         if kind != pl.String:
             label = self.column(table, name)
             raise InputError(
-                f"{self.table(table)}: {label} is {kind}, but a time must be a Datetime, "
-                "ISO 8601 text or an Int64."
+                f"{self.table(table)}: {label} is {kind}, but a time must be a Datetime, ISO 8601 text or an Int64."
             )
         micros = []
         for row, text in enumerate(values.to_list()):
@@ -1061,8 +1060,7 @@ def _split_exposures(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -
         return rows.filter("position").drop("position")
     if not kind.is_numeric() and kind != pl.Null:
         raise InputError(
-            f"frame: {label} is {kind}. It must be a rank among shown items (null or 0: "
-            "not shown) or Boolean."
+            f"frame: {label} is {kind}. It must be a rank among shown items (null or 0: not shown) or Boolean."
         )
     position = pl.col("position")
     labels.refuse_where(

@@ -47,8 +47,7 @@ def rows_to_columns(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> d
         for number, row in enumerate(rows):
             if not isinstance(row, str | Mapping):
                 raise InputError(
-                    f"Row {number} is {type(row).__name__}. Pass a dict with a text, or "
-                    "the text itself."
+                    f"Row {number} is {type(row).__name__}. Pass a dict with a text, or the text itself."
                 )
             records.append({"text": row} if isinstance(row, str) else row)
     except InputError:

@@ -82,8 +82,7 @@ class Latencies:
 def _refuse_component(name: str) -> Any:
     """Raise LookupError: components exist only after ``Core.held_by`` sets the lab."""
     raise LookupError(
-        f"This Core is not attached to a Lab yet, so it has no component {name}. Call "
-        "Core.held_by(lab) first."
+        f"This Core is not attached to a Lab yet, so it has no component {name}. Call Core.held_by(lab) first."
     )
 
 

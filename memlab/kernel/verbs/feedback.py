@@ -266,8 +266,7 @@ def _parse_judgement(row: object, instant: Callable[[Any], Micros]) -> Judgement
     # argument.
     if not isinstance(row, Mapping):
         raise InputError(
-            f"A row of feedback must be an object with some of {', '.join(_FIELDS)}, not "
-            f"{type(row).__name__}."
+            f"A row of feedback must be an object with some of {', '.join(_FIELDS)}, not {type(row).__name__}."
         )
     fields = {str(name): value for name, value in row.items() if value is not None}
     judgement = {_OTHER_NAMES.get(name, name): value for name, value in fields.items()}

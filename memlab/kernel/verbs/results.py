@@ -339,10 +339,7 @@ class Feedback(Displayed):
         more = "".join(f", {name} {value}" for name, value in fields.items() if value is not None)
         recall = "no recall" if self.decision is None else f"recall {self.decision}"
         outcome = "judged" if self.outcome is None else self.outcome
-        line = (
-            f"<Feedback {self.event}: memory {self.memory} {outcome}{more}, of {recall}, "
-            f"by {self.source}>"
-        )
+        line = f"<Feedback {self.event}: memory {self.memory} {outcome}{more}, of {recall}, by {self.source}>"
         return printable(line if self.notice is None else f"{line}\n{self.notice!r}")
 
 

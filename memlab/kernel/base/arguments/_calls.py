@@ -180,8 +180,7 @@ class _Plan(NamedTuple):
                 raise UnknownName(f"{name} of {self.where}", converted.word[:60], converted.words)
             end = "" if converted.given.endswith("?") else "."
             raise InputError(
-                f"{self.where}({name}=...): {name}{converted.position} is {converted.expected}, "
-                f"not {converted.given}{end}"
+                f"{self.where}({name}=...): {name}{converted.position} is {converted.expected}, not {converted.given}{end}"
             )
         return converted
 

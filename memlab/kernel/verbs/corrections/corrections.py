@@ -200,8 +200,7 @@ class Corrections:
         if isinstance(memory, Memory | Hit) and text is not None and memory.text not in (text, ""):
             raise InputError(
                 f"Memory {memory.id} of this lab has another text than the memory that you "
-                "passed, which belongs to another lab. Pass its id to edit the memory of "
-                "this lab."
+                "passed, which belongs to another lab. Pass its id to edit the memory of this lab."
             )
 
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
@@ -489,8 +488,7 @@ def _find_changed_fields(
             )
         if id in unique:
             raise InputError(
-                f"Row {row}: memory {id} occurs twice in the frame of edits. Give each "
-                "memory one row."
+                f"Row {row}: memory {id} occurs twice in the frame of edits. Give each memory one row."
             )
         if id not in row_of:
             raise InputError(f"Row {row}: {UnknownName('memory', id)}")

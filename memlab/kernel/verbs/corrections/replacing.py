@@ -458,8 +458,7 @@ def _note_superseded(state: State, row: int) -> list[str]:
     ]
     names = ", ".join(map(str, older[:5]))
     return [
-        f"Memories superseded by the old text stay superseded: {names}. "
-        f"See lab.upkeep.review.related({row + 1})."
+        f"Memories superseded by the old text stay superseded: {names}. See lab.upkeep.review.related({row + 1})."
     ] * bool(older)
 
 
