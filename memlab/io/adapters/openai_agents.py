@@ -154,7 +154,7 @@ class LabSession:
             self._records.drop(self._records.get_all((self.session_id,)))
 
     def _pop(self) -> Any:
-        """Delete and return the last item of the session."""
+        """Delete and return the last item of the session; return None for an empty session."""
         with self._records.lock:
             last = self._records.get_all((self.session_id,))[-1:]
             self._records.drop(last)

@@ -91,7 +91,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _measure(values: pl.Expr, dtype: Any, depth: int = 0) -> Iterator[pl.Expr]:
-    """Yield the decoded size in bytes of each column of texts or binary values."""
+    """Yield an expression for the size in bytes of each column of texts or binary values, also nested ones."""
     if depth > _MAX_DEPTH:
         raise DatasetError(f"A column has more than {_MAX_DEPTH} levels of lists. Flatten it.")
     if isinstance(dtype, pl.List | pl.Array):

@@ -284,7 +284,7 @@ def _join_titles(document: str, headings: Iterable[str]) -> str:
 
 
 def _read_field(line: str, number: int, common: dict[str, Any], notes: Notes) -> None:
-    """Read a line of front matter: tags or a time for all memories of the file."""
+    """Read a line of front matter: the title, the tags or the time of all memories of the file."""
     name, _, value = line.partition(":")
     name, value = name.strip(), value.strip().strip("\"'")
     if not value:

@@ -145,7 +145,7 @@ def _format_profile(connection: Connection, entity: str) -> str:
 
 
 def _format_narrative(connection: Connection, entity: str) -> str:
-    """Return the current facts about an entity as one line of a prompt element."""
+    """Return sentences about an entity, built from its current facts, as an element of a prompt."""
     facts = connection.visible.facts.frame(subject=entity, status=RECALLABLE)["id"].to_list()
     in_project = [
         id
@@ -202,7 +202,7 @@ def _summarise_slates(connection: Connection, _: str) -> str:
 
 
 def _format_verdict(connection: Connection, missing: str) -> str:
-    """Return the verdict on each challenger, for a given value of missing feedback."""
+    """Return the verdict on each challenger, under an assumption about missing feedback."""
     challengers = [challenge.name for challenge in connection.visible.policies.challenges]
     if not challengers:
         return "No challenger is being compared with the active pack. Start a comparison with lab.challenge(pack)."

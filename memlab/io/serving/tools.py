@@ -278,7 +278,7 @@ def _about(connection: Connection, arguments: AboutForm) -> Reply:
 
 
 def _list_subjects(rows: pl.LazyFrame) -> Reply:
-    """Return subjects, objects and speakers of memories, most frequent first."""
+    """Return a reply that lists subjects, objects and speakers of memories, most frequent first."""
     counts = (
         rows.select("id", "subject", "object", "speaker")
         .unpivot(index="id", value_name="name")
@@ -314,7 +314,7 @@ def _describe_subject(
 
 
 def _names(name: str) -> pl.Expr:
-    """Return whether a text contains a name, as whole words in scripts that separate words."""
+    """Build an expression for texts that contain a name, as whole words in scripts that separate words."""
     text = pl.col("text").str.to_lowercase()
     if not name.isascii():
         return text.str.contains(name, literal=True)

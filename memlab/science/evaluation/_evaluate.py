@@ -420,7 +420,7 @@ def _evaluate_labels(
 ) -> tuple[
     tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Settings, Between, tuple[str, ...]
 ]:
-    """Evaluate policies on labels, and rank the policies by a metric of kind ``metric``.
+    """Evaluate policies on labels, and rank the policies by a metric of this ``kind``.
 
     Returns the rows, the forecast of recalls, the interval method, the settings, the comparison of
     a pair, and remarks.

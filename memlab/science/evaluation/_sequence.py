@@ -335,7 +335,7 @@ def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) 
 
 
 def _first_count(growth: Floats, spread: Floats, level: float) -> int | None:
-    """Return the number of observations that a sequential test needs to exclude zero.
+    """Return the number of observations that a sequential test needs to exclude zero, or None beyond 10 million.
 
     The power is .8. ``growth`` and ``spread`` (f64[rates]) are the mean and the standard deviation
     of the growth of the process at each rate per observation.

@@ -285,7 +285,7 @@ def _check_same(first: Definition, second: Definition | None) -> None:
 
 
 def _describe_part(part: object) -> str:
-    """Format a part of a definition as a short text."""
+    """Format a part of the definition of sums as a short text."""
     if isinstance(part, tuple):
         # The last element is the one that identifies a policy: its hash.
         return f"{part[0]} ({str(part[-1])[:12]})" if len(part) > 1 else str(part[0])

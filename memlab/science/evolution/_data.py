@@ -167,7 +167,7 @@ def read_data(
 
 
 def _read_slates(data: Any, start: Any, labels: Any) -> tuple[Slates, pl.DataFrame | None, Any]:
-    """Return the log, its labels and its lab."""
+    """Return slates, their labels or None, and their lab or None; labelled questions are recalled for it."""
     if isinstance(data, Slates):
         return data, frame_of_labels(labels, data), data.lab
     if isinstance(data, Sequence) and data and all(hasattr(item, "conversation") for item in data):

@@ -305,7 +305,7 @@ def load_state(folder: Path, inputs: str, data: Data, state: State) -> bool:
 
 
 def _restore(body: Mapping[str, Any], data: Data, state: State) -> None:
-    """Set a state to the one that a file has."""
+    """Restore the state of a search from the decoded content of its file."""
     programs = {}
     for key, (text, helpers, params, parents, operator) in body["programs"].items():
         policy = data.compile(text, helpers, params)

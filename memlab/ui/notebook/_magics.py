@@ -239,7 +239,7 @@ def keep_question_mark(lines: list[str]) -> list[str]:
 
 @contextmanager
 def _usage_errors() -> Iterator[None]:
-    """Print errors of memlab as one line without a traceback."""
+    """Convert errors of memlab to a usage error, which IPython prints as one line without a traceback."""
     try:
         yield
     except MemlabError as error:

@@ -352,7 +352,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
         }
 
     def _describe_rebase(self, live: Policy) -> dict[str, Any] | None:
-        """Return the pack to rebase the active version on, and the quality after rebasing."""
+        """Return the pack to rebase the active version on and the quality after it, or None if no rebase is due."""
         pack = self.lab.policies.pack
         text = rebased_text(live, pack)
         if text is None:

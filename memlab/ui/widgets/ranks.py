@@ -342,7 +342,7 @@ def read_draft(source: str, slot: str, pack: Pack) -> Draft:
 
 
 def _error_place(error: PolicyError, source: str) -> tuple[int, int] | None:
-    """Return the source span of an error, cut at the end of its first line."""
+    """Return the source span of an error, cut at the end of its first line, or None if its line is unknown."""
     if error.line is None:
         return None
     lines = source.split("\n")

@@ -414,7 +414,7 @@ def write_bundle(lab: Lab, folder: Path) -> Path:
 
 
 def _kinds() -> list[type[Widget]]:
-    """Return all widgets: those of memlab, then those of extensions."""
+    """Return the classes of all widgets: those of memlab, then those of extensions."""
     own = [getattr(widgets, name) for name in widgets.SHIPPED]
     return own + [declared.value for declared in WIDGETS.values()]
 
