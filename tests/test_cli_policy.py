@@ -171,7 +171,7 @@ def test_explain_takes_json_or_pairs(json_of, run, file):
         (("--values", "similarty=1"), "Did you mean similarity"),
         (("--values", "similarity"), "name=value"),
         (("--values", "{similarity}"), "not JSON"),
-        (("--values", "similarity=high", "--values", "recency=1"), "similarity is a num"),
+        (("--values", "similarity=high", "--values", "recency=1"), "similarity must be a num"),
         (("--frame", "absent.csv"), "no file absent.csv"),
         (("--frame", "mine.hy"), ".parquet, .csv or .jsonl"),
     ],

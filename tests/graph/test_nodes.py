@@ -72,7 +72,7 @@ def test_invalid_nodes_are_refused():
     ):
         nodes.intern("tag", ["rust", ""])
     assert nodes.counts == (2, 0, 0, 0)
-    with pytest.raises(InputError, match="There is no memory 2; there are 2"):
+    with pytest.raises(InputError, match="There is no memory with number 2: the graph has 2"):
         nodes.labels([2])
     with pytest.raises(InputError, match="Nodes must be in"):
         node_kinds([-1])

@@ -250,7 +250,7 @@ def test_tags_are_passed_through_and_count_as_a_hop():
     assert as_plain(activation.of_kind("tag")).keys() == {tag}
     assert len(activation.of_kind("entity").rows) == 0
     assert spread(edges, [tag], [1.0], damped, steps=1, nodes=nodes).rows.tolist() == [0, 2, tag]
-    with pytest.raises(InputError, match="There is no tag 1; there are 1"):
+    with pytest.raises(InputError, match="There is no tag with number 1: the graph has 1"):
         spread(edges, [0, tag + 1], [1.0, 1.0], damped, steps=1, nodes=nodes)
 
 

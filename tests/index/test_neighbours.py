@@ -217,7 +217,7 @@ class TestBuilding:
         assert not folder.exists()
         with pytest.raises(InputError, match="read-only"):
             neighbours.rebuild()
-        with pytest.raises(InputError, match="blocks of 4,096"):
+        with pytest.raises(InputError, match="whole block of 4,096"):
             Neighbours(folder, make_vectors(rows=10)).rebuild()
 
     @pytest.mark.long
