@@ -702,7 +702,10 @@ def main() -> None:
     """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("--logs", type=int, default=2000)
-    parser.add_argument("--only", default="", help="comma-separated parts of names of worlds")
+    parser.add_argument("--first", type=int, default=0, help="the seed of the first log")
+    parser.add_argument(
+        "--only", default="", help="comma-separated parts of names of worlds, or one name"
+    )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--half", default="", choices=("fit", "report"))
     parser.add_argument("--pools", type=Path, help="a LoCoMo file, for the worlds of real pools")
@@ -711,6 +714,7 @@ def main() -> None:
     pools = [] if arguments.pools is None else read_pools(arguments.pools)
     rows: list[dict[str, Any]] = []
     wanted = [part for part in arguments.only.split(",") if part]
+    names = {world.name for world in WORLDS}
     print(
         f"{'world':<38}{'true':>7}{'diff':>8}{'released':>9}{'cover v':>9}{'cover d':>9}{'right':>7}{'wrong':>7}"
         f"{'warned':>7}"
@@ -720,6 +724,8 @@ def main() -> None:
     with get_context("spawn").Pool(arguments.processes, store_pools, (pools,)) as pool:
         store_pools(pools)
         for world in WORLDS:
+            if arguments.only in names and world.name != arguments.only:
+                continue
             if (wanted and not any(part in world.name for part in wanted)) or world.real > bool(
                 pools
             ):
@@ -727,7 +733,10 @@ def main() -> None:
             value, gap = (np.nan, np.nan) if arguments.half else simulate_true_values(world)
             outcomes = pool.map(
                 judge,
-                [(world, seed, value, gap, arguments.half) for seed in range(arguments.logs)],
+                [
+                    (world, arguments.first + index, value, gap, arguments.half)
+                    for index in range(arguments.logs)
+                ],
                 chunksize=4,
             )
             out = [outcome for outcome in outcomes if outcome.released]

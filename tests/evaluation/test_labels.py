@@ -11,7 +11,6 @@ from probed_logs import World
 from memlab.errors import InputError, UnknownName
 from memlab.science.evaluation import METRICS, evaluate
 from memlab.science.evaluation._evaluation import reproduction
-from memlab.science.evaluation.parts import FEW
 
 WORLD = World(clusters=8, recalls=6, pool=20, limit=5, depth=5, seed=2)
 ORACLES = {
@@ -118,7 +117,7 @@ def test_feedback_is_not_read():
 
 
 def test_a_better_ranking_is_found_and_an_equal_one_is_not():
-    world = World(clusters=FEW + 5, recalls=10, pool=20, limit=5, seed=5)
+    world = World(clusters=35, recalls=10, pool=20, limit=5, seed=5)
     world.plain_again = world.plain
     ev = evaluate(world.slates(), ["good", pl.col("plain").alias("same")], labels=labels(world))
     verdicts = {row.policy: row.verdict for row in ev.rows}

@@ -35,9 +35,6 @@ Statistic = Callable[[Floats], Floats]
 Adjustment = Literal["bonferroni", "bh"]
 """An adjustment of the p-values and the intervals of several comparisons."""
 
-FEW = 30
-"""The minimum number of clusters for which ``cluster_interval`` weighs values equally."""
-
 
 @dataclass(frozen=True)
 class Estimate:
@@ -247,8 +244,7 @@ def cluster_interval(
 ) -> Estimate | None:
     """Estimate the mean of values, with a 95% interval from the clusters.
 
-    Below 30 clusters the estimate is the mean of the clusters' means; from 30 clusters on it is
-    the mean of all values.
+    All values have equal weights, so a large cluster counts more than a small one.
 
     Parameters
     ----------
@@ -285,8 +281,6 @@ def cluster_interval(
     sums = sums[sums[:, 0] > 0]
     if len(sums) < 2:
         return None
-    if len(sums) < FEW:
-        sums /= sums[:, :1]
     return Sample(sums).estimate(mean)
 
 

@@ -7,7 +7,6 @@ from memlab.science.evaluation._duels import Course
 from memlab.science.evaluation._duplicates import find_repeated
 from memlab.science.evaluation._influence import level_without
 from memlab.science.evaluation._intervals import (
-    FEW,
     Adjustment,
     Estimate,
     Flags,
@@ -107,7 +106,6 @@ from memlab.science.evaluation._tune import search_point
 __all__ = [
     "ARM",
     "COLUMNS",
-    "FEW",
     "GATE_TITLES",
     "RATES",
     "RESERVED",

@@ -447,9 +447,7 @@ class Experiment(Report):
         """A row for each policy, data set, seed and metric, with a 95% interval.
 
         Intervals are by cluster. ``value`` is the mean over questions. ``low`` and ``high`` are null below two
-        clusters. Below 30 clusters, they bound the mean over clusters, which weighs each cluster equally, so
-        ``value`` can be outside if clusters differ in size. With several seeds, ``seed`` is null in rows over
-        all seeds. Cells without a result have no row.
+        clusters. With several seeds, ``seed`` is null in rows over all seeds. Cells without a result have no row.
         """
         figures_of: dict[tuple[str, str, int | None], Mapping[str, Any]] = {
             key: cell.results for key, cell in self._cells()
@@ -549,11 +547,9 @@ class Experiment(Report):
             clusters = (paired["data"] + "\n" + paired["cluster"]).to_list()
             counts = {"questions": paired.height, "clusters": len(set(clusters))}
             row: dict[str, Any] = {"metric": metric, "data": data} | counts
-            # All three have the same weights, so that the interval is around the difference.
             for name, values in sides.items():
-                estimate = cluster_interval(values.to_numpy(), clusters)
-                row[name] = values.mean() if estimate is None else estimate.value
-            estimates.append(estimate)
+                row[name] = values.mean()
+            estimates.append(cluster_interval(sides["difference"].to_numpy(), clusters))
             table.append(row)
         family = [estimate for estimate in estimates if estimate is not None]
         ends = iter(
