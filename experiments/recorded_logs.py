@@ -1,6 +1,7 @@
 """Measure recorded logs of a stand-in retriever: coverage of intervals, probabilities, and time of a search.
 
     python experiments/recorded_logs.py [--logs 200] [--seed 1000]
+    taskset -c 1 python experiments/recorded_logs.py --cost             # the time of a search alone, in seconds
 
 Each log has 500 searches of 60 users. Its pool (20 to 30 items), the slope of rewards (.5 to 3) and their noise (up to
 .09) are drawn for each log. The recorded search ranks by one signal. The policy that is evaluated ranks by another one,
@@ -69,8 +70,8 @@ def run_log(seed: int, folder: Path) -> dict[str, float]:
     }
 
 
-def time_search(folder: Path, count: int = 2_000) -> float:
-    """Return the processor time in milliseconds that recording adds to a search of 20 texts."""
+def time_searches(folder: Path, rounds: int = 100, count: int = 100) -> list[float]:
+    """Return the processor time in milliseconds that recording adds to a search of 20 texts, for each round."""
     items = [
         {
             "id": f"{number:032x}",
@@ -80,12 +81,14 @@ def time_search(folder: Path, count: int = 2_000) -> float:
         for number in range(20)
     ]
     recorded = memlab.record(lambda query, k: items[:k], log=folder)
-    begin = time.process_time()
-    for number in range(count):
-        recorded(f"When does team {number} deploy?")
-    elapsed = time.process_time() - begin
+    times = []
+    for part in range(rounds):
+        begin = time.process_time()
+        for number in range(count):
+            recorded(f"When does team {part * count + number} deploy?")
+        times.append(1_000 * (time.process_time() - begin) / count)
     recorded.close()
-    return 1_000 * elapsed / count
+    return times
 
 
 def main() -> None:
@@ -93,7 +96,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--logs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1_000)
+    parser.add_argument("--cost", action="store_true", help="measure the time of a search alone")
     options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        times = time_searches(Path(folder) / "log")
+    spread = f"{min(times):.3f} to {max(times):.3f}"
+    print(
+        f"added to a search: median {np.median(times):.3f} ms of processor time, {spread} in {len(times)} rounds"
+    )
+    if options.cost:
+        return
     rows = []
     for seed in range(options.seed, options.seed + options.logs):
         with tempfile.TemporaryDirectory() as folder:
@@ -103,8 +115,6 @@ def main() -> None:
     for name in ("value", "difference"):
         print(f"coverage of the {name}: {np.mean([row[name] for row in released]):.3f}")
     print(f"largest error of a probability: {max(row['error'] for row in rows):.1e}")
-    with tempfile.TemporaryDirectory() as folder:
-        print(f"added to a search: {time_search(Path(folder) / 'log'):.3f} ms of processor time")
 
 
 if __name__ == "__main__":

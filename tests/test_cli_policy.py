@@ -44,6 +44,20 @@ def file(tmp_path):
     return write
 
 
+def test_a_guard_is_forecast_begun_reported_and_ended(json_of, run, tmp_path):
+    with memlab.open(tmp_path / "a.memlab") as lab:
+        lab.remember("The deploy day is Friday.")
+    assert "No pack was guarded" in run("guard", "a.memlab", status=1).stderr
+    plan = json_of("guard", "a.memlab", "companion", "--plan")
+    assert (plan["state"], len(plan["forecast"]), plan["loss"]) == ("planned", 4, None)
+    assert "running" in run("guard", "a.memlab", "companion", "--share", 0.2).stdout
+    run("challenge", "a.memlab", "companion", "--end", "--reason", "enough")
+    ended = json_of("guard", "a.memlab")
+    assert (ended["state"], ended["share"], ended["end_reason"]) == ("ended", 0.2, "enough")
+    reward = ("--reward-range", -1, 1, "--tolerance", 1.5)
+    assert json_of("guard", "a.memlab", "companion", *reward)["tolerance"] == 1.5
+
+
 def test_a_file_is_a_pack_or_a_policy_that_names_its_slot(json_of, run, file):
     assert json_of("check", "cascade")["ok"]
     assert list(json_of("check", file(NEAR))["slots"]) == ["recall-score"]

@@ -58,11 +58,30 @@ def test_a_worse_pack_is_rolled_back_by_feedback_alone(tmp_path: Path) -> None:
     assert guard.judged == served - 2
     [end] = lab.io.store.journal.events(kinds=["end-challenge"])
     assert "Rolled back after" in end.body["reason"]
+    assert guard.end_reason == end.body["reason"]
+    assert lab.policies.challenge_history["end_reason"].to_list() == [end.body["reason"]]
     assert not shows_guarded(lab.recall("boat"))
     lab.close()
     again = memlab.open(tmp_path / "a.memlab")
     assert again.guard().frame.equals(frame)
     assert (again.guard().low, again.guard().served) == (guard.low, guard.served)
+    assert again.guard().end_reason == guard.end_reason
+
+
+def test_the_reason_of_an_end_is_kept_in_a_snapshot(tmp_path: Path) -> None:
+    lab = make_lab(tmp_path / "a.memlab")
+    lab.guard(WORSE, reason="why")
+    assert (lab.guard().reason, lab.guard().end_reason) == ("why", "")
+    assert lab.policies.challenge_history["end_reason"].to_list() == [None]
+    lab.policies.end_challenge("worse", reason="enough")
+    lab.guard(WORSE)
+    lab.policies.use("companion", compare=0)
+    ends = ["enough", "The active pack changed."]
+    lab.io.store.snapshot()
+    lab.close()
+    lab = memlab.open(tmp_path / "a.memlab")
+    assert lab.guard().end_reason == ends[1]
+    assert lab.policies.challenge_history["end_reason"].to_list() == ends
 
 
 def test_two_handles_and_an_agent_share_one_guard(tmp_path: Path) -> None:
@@ -401,7 +420,7 @@ def test_many_runs_equal_single_runs_to_the_bit() -> None:
             assert one[0] == many[index]
 
 
-def test_a_lab_and_a_simulation_agree_to_the_bit() -> None:
+def test_a_lab_and_a_simulation_agree() -> None:
     lab = make_lab()
     lab.guard(WORSE, share=0.2, wait=0)
     serve(lab, 60, guarded=0.5, active=0.6)
@@ -410,7 +429,9 @@ def test_a_lab_and_a_simulation_agree_to_the_bit() -> None:
     assert frame["guarded"].n_unique() > 1
     for guarded, reward, *expected in rows:
         process.add(np.array([guarded]), np.array([reward]))
-        assert [float(bound[0]) for bound in process.bounds(0.95)] == expected
+        # A processor may compute logarithms of one run and of many runs by different instructions.
+        bounds = [float(bound[0]) for bound in process.bounds(0.95)]
+        assert bounds == pytest.approx(expected, abs=1e-12)
 
 
 def test_an_equal_pack_is_seldom_excluded_and_the_interval_covers() -> None:

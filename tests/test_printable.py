@@ -68,6 +68,7 @@ CALLS = {
     "agent metrics": [LAB],
     "feedback": [LAB, 1, "success"],
     "policy challenge": [LAB, "cascade", "--reason", EVIL],
+    "policy guard": [LAB, "companion", "--plan", "--reason", EVIL],
     "pack publish": ["actr", "--licence", EVIL],
     "pack pull": ["actr.mempack", "--lab", LAB, "--reason", EVIL],
     "policy verdict": [LAB],

@@ -52,6 +52,25 @@ def test_use_stores_the_lineage(tmp_path: Path) -> None:
     assert (latest(lab), lab.policies.pack.lineage) == (STORED, LINEAGE)
 
 
+def test_the_active_pack_gets_a_lineage(tmp_path: Path) -> None:
+    lab = memlab.open(tmp_path / "a.memlab")
+    active = lab.policies.pack
+    rows = lab.policies.history().height
+    lab.policies.use(active, compare=0)
+    assert lab.policies.history().height == rows  # Nothing changed.
+    lab.policies.use(replace(active, lineage=LINEAGE), reason="found again", compare=0)
+    lab.close()
+    lab = memlab.open(tmp_path / "a.memlab")
+    assert (lab.policies.pack.hash, lab.policies.pack.lineage) == (active.hash, LINEAGE)
+    assert latest(lab) == STORED
+    history = lab.policies.history()
+    assert history.filter(reason="found again")["slot"].to_list() == list(lab.policies)
+    assert history.filter("live").height == len(lab.policies)
+    assert history.filter("live")["version"].unique().to_list() == [1]
+    before = lab.policies.history("recall-score").row(0, named=True)
+    assert (before["operator"], before["live"]) == (None, False)
+
+
 def test_evidence_alone_is_stored(tmp_path: Path) -> None:
     lineage = memlab.Lineage((), "", "e" * 64)
     with memlab.open(tmp_path / "a.memlab") as lab:

@@ -248,7 +248,7 @@ class VersionLog:
         # Challengers by name, also those that need a missing extension: all machines must number alike.
         self._opponents: dict[str, tuple[str, str]] = {}
         self._comparisons: dict[tuple[str, ...], int] = {}
-        self._ended: dict[int, int] = {}
+        self._ended: dict[int, tuple[int, str]] = {}
         self._seq = 0
         self.explores = False
         """Whether plain recalls explore."""
@@ -484,7 +484,7 @@ class VersionLog:
         elif event.kind == "end-challenge":
             ended = self._challenges.pop(body["pack"], None)
             if ended is not None:  # A challenger that needs a missing extension was left out.
-                self._ended[ended.seq] = event.at
+                self._ended[ended.seq] = event.at, event.body.get("reason", "")
         elif event.kind == "explore":
             self.explores, self.explores_by_habit = body["on"], False
             self.refuses_chance = not body["on"]
@@ -500,9 +500,15 @@ class VersionLog:
         pack = self.with_pins(replace(pack, lineage=read_lineage(event.body) or pack.lineage))
         self._live(event, pack)
         logged = event.body.get("policies", {})
+        entries = len(self._entries)
         for slot, policy in pack.policies.items():
             if slot not in before or before[slot].hash != policy.hash:
                 self._enter(event, self._added(event, slot, policy, logged.get(slot, policy.hash)))
+        lineage = read_lineage(event.body)
+        if len(self._entries) == entries and lineage is not None:
+            # The active pack stays, and has a lineage now.
+            for versions in filter(None, self._versions.values()):
+                self._enter(event, replace(versions[-1], lineage=lineage))
 
     def _put(self, event: Event, slot: str, policy: Policy) -> None:
         """Make another policy active in one slot, and record the version.
@@ -781,6 +787,7 @@ class VersionLog:
             One row for each challenge.
         """
         every = self._challenged
+        ends = [self._ended.get(challenge.seq, (None, None)) for challenge in every]
         return pl.DataFrame(
             {
                 "name": [challenge.name for challenge in every],
@@ -789,12 +796,13 @@ class VersionLog:
                 "since": pl.Series([challenge.at for challenge in every], dtype=pl.Int64).cast(
                     _STAMP
                 ),
-                "until": pl.Series(
-                    [self._ended.get(challenge.seq) for challenge in every], dtype=pl.Int64
-                ).cast(_STAMP),
+                "until": pl.Series([at for at, _ in ends], dtype=pl.Int64).cast(_STAMP),
                 "reason": [challenge.reason for challenge in every],
+                "end_reason": [reason for _, reason in ends],
             },
-            schema_overrides=dict.fromkeys(("name", "hash", "design", "reason"), pl.String),
+            schema_overrides=dict.fromkeys(
+                ("name", "hash", "design", "reason", "end_reason"), pl.String
+            ),
         )
 
     def frame(self, slot: str | None = None) -> pl.DataFrame:

@@ -189,7 +189,7 @@ class Life:
             self.slates.exposures, on="decision", how="inner", maintain_order="left"
         )
         results = exposed.filter(~pl.col("probe"))
-        rewards = self.slates.feedback.select("decision", "memory_id", reward=_reward_expression())
+        rewards = self.slates.feedback.select("decision", "memory_id", "reward")
         return (
             results.join(rewards, on=["decision", "memory_id"], how="left", maintain_order="left")
             .group_by("pack", maintain_order=True)
@@ -300,14 +300,6 @@ class Life:
 def _find_decider(pack: Pack, name: str) -> object:
     """Return the hash of a pack's policy in a slot, or the pack's value of a setting."""
     return pack.policies[name].hash if name in pack.policies else pack.settings.get(name)
-
-
-def _reward_expression() -> pl.Expr:
-    """Return a Polars expression for the reward of feedback.
-
-    Feedback without a reward counts as 1 for success and 0 for fail.
-    """
-    return pl.coalesce("reward", (pl.col("outcome") == "success").cast(pl.Float64))
 
 
 @checked

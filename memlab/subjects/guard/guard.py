@@ -17,7 +17,6 @@ from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Report, Table
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.policies import Pack, PolicyLike, as_pack
-from memlab.kernel.slates import Slates
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.policies.policies import begin_challenge
 from memlab.subjects.guard.process import Floats, LossProcess, forecast_recalls
@@ -64,8 +63,8 @@ class Guard(Report):
     loss, low, high
         Loss per judged recall, and its bounds, each of which holds after every recall with the
         confidence ``level``.
-    reason
-        Reason given for the guard.
+    reason, end_reason
+        Reasons given for the guard, and for its end; "" before it.
     forecast
         Number of recalls after which a loss rolls the pack back, from the log before the guard. It is
         empty in later reports. ``loss`` is per recall, and ``sd`` the loss in standard deviations of
@@ -98,6 +97,7 @@ class Guard(Report):
     low: float
     high: float
     reason: str
+    end_reason: str
     forecast: pl.DataFrame = field(compare=False)
     basis: str
     _lab: Any = field(compare=False)
@@ -239,6 +239,7 @@ def _report(
         bounds[1] * scale,
         bounds[2] * scale,
         record.reason,
+        record.why,
         pl.DataFrame() if forecast is None else forecast,
         basis,
         lab,
@@ -283,9 +284,10 @@ def _read_shadow(lab: Any, record: GuardRecord) -> pl.DataFrame:
     decisions = slates.decisions.filter(
         pl.col("decision") > record.seq, pl.col("challenge").is_not_null()
     )
-    judged = _rewards(slates).filter(pl.col("decision") > record.seq).collect()
+    judged = slates.feedback.filter(pl.col("decision") > record.seq)
     rewards: dict[int, dict[int, float]] = {}
-    for decision, memory, reward in judged.iter_rows():
+    columns = "decision", "memory_id", "reward"
+    for decision, memory, reward in judged.select(columns).collect().iter_rows():
         rewards.setdefault(decision, {})[memory] = reward
     rows = []
     for decision, at, text in decisions.select("decision", "at", "challenge").collect().iter_rows():
@@ -302,14 +304,6 @@ def _read_shadow(lab: Any, record: GuardRecord) -> pl.DataFrame:
         dict.fromkeys(("common", "reward", "retained"), pl.Float64),
     )
     return pl.DataFrame(rows, schema={"recall": pl.Int64, "at": stamp, **floats}, orient="row")
-
-
-def _rewards(slates: Slates) -> pl.LazyFrame:
-    """Return the reward of each judgement; an outcome without a reward counts as 1 or 0."""
-    by_outcome = (pl.col("outcome") == "success").cast(pl.Float64)
-    return slates.feedback.filter(pl.col("decision").is_not_null()).select(
-        "decision", "memory_id", reward=pl.coalesce("reward", by_outcome)
-    )
 
 
 # -- the forecast -----------------------------------------------------------------------------------------------------
@@ -357,7 +351,8 @@ def _forecast(lab: Any, pack: Pack, options: Mapping[str, float]) -> tuple[pl.Da
 def _read_log(lab: Any, pack: Pack, options: Mapping[str, float]) -> _Log:
     """Return the rewards and differences in the latest logged recalls, for a forecast."""
     slates, low, scale = lab.slates(), options["low"], options["high"] - options["low"]
-    by_recall = _rewards(slates).group_by("decision").agg(pl.col("reward").mean())
+    judged = slates.feedback.filter(pl.col("decision").is_not_null())
+    by_recall = judged.group_by("decision").agg(pl.col("reward").mean())
     latest = by_recall.sort("decision").tail(_RECALLS).collect()
     rewards = np.clip((latest["reward"].to_numpy() - low) / scale, 0.0, 1.0)
     first = latest["decision"].min() if len(latest) else 0

@@ -48,6 +48,7 @@ class GuardRecord:
     options: dict[str, float]
     until: int | None = None
     ended: str = ""
+    why: str = ""
     served: list[int] = field(default_factory=lambda: [0, 0, 0])
     open: dict[int, int] = field(default_factory=dict)
     judged: dict[int, list[float]] = field(default_factory=dict)
@@ -111,7 +112,7 @@ class GuardRecord:
         live = event.body.get("live")
         why = "rolled back" if self.decided else "ended"
         self.ended = why if live is None else "in use" if live == self.hash else "replaced"
-        self.until = event.at
+        self.why, self.until = event.body.get("reason", ""), event.at
         self.open, self.judged = {}, {}
 
 
@@ -131,7 +132,7 @@ class Guards(Projection):
                 **dict.fromkeys(("at", "until"), TIME),
                 **dict.fromkeys(("pack", "ended"), WORD),
                 **dict.fromkeys(("hash", "live"), HASH),
-                "reason": REASON,
+                **dict.fromkeys(("reason", "why"), REASON),
                 **dict.fromkeys(("options", "open", "judged"), mapping_field({"*": NUMBER})),
             }
         )

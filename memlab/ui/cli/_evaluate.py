@@ -1,4 +1,4 @@
-"""Commands on logs and labelled questions: evaluate, challenge, plan, bench."""
+"""Commands on logs and labelled questions: evaluate, challenge, guard, plan, bench."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ _RANGE = click.option(
     metavar="LOW HIGH",
     help="Minimum and maximum reward of one item.",
 )
+_BOUNDS = "loss", "low", "high"
 _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HTML page.")
 
 
@@ -224,6 +225,36 @@ def challenge(lab: memlab.Lab, pack: str, end: bool, **options: Any) -> Report:
     challenger = lab.challenge(pack, **options)
     report = get_fields(challenger, "name", "design", "extra", "rate", "reason")
     return report | {"hash": challenger.pack.hash}, repr(challenger).strip("<>")
+
+
+@command(
+    policy,
+    lambda path, options: open_existing(path, read_only=options["plan"] or not options["pack"]),
+    verb="memlab.subjects.lab:Lab.guard",
+    options={
+        "share": "Share of recalls that show the results of PACK.",
+        "tolerance": "Loss of reward per recall that is accepted.",
+        "shadow": "Show the results of the active pack only, and log those of PACK.",
+        "missing": "What missing feedback counts as.",
+        "wait": "Later judged recalls until the feedback of a recall is complete.",
+        "plan": "Forecast the recalls until a rollback, and begin nothing.",
+        "reason": "Reason for the change, recorded in the history.",
+    },
+)
+@click.argument("pack", required=False)
+@_LEVEL
+@_RANGE
+def guard(lab: memlab.Lab, **options: Any) -> Report:
+    """Let PACK serve a share of the recalls of LAB, until feedback shows a loss.
+
+    Without PACK, report on the latest guard. `memlab policy challenge LAB PACK --end` ends it.
+
+    Example: memlab policy guard my.memlab mine.hy --share 0.1
+    """
+    result = lab.guard(**{name: value for name, value in options.items() if value is not None})
+    names = "pack hash state share tolerance level since until served judged reason end_reason forecast basis"
+    bounds = {name: getattr(result, name) if result.judged else None for name in _BOUNDS}
+    return get_fields(result, *names.split()) | bounds, result
 
 
 @command(

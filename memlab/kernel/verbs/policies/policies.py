@@ -504,7 +504,7 @@ class LabPolicies(Displayed):
         """All challenges, current and ended, oldest first.
 
         Columns: ``name``, ``hash``, ``design``, ``since``, ``until`` (null for a current one),
-        ``reason``.
+        ``reason``, ``end_reason`` (the reason of the end).
         """
         with self.reading() as versions:
             return versions.challenge_frame()
