@@ -610,7 +610,7 @@ def _day(number: str) -> str:
 # Results are cached, because many queries are compared with the same pair of texts.
 @lru_cache(maxsize=2048)
 def _restated(old: str, new: str, language: str) -> tuple[Restated, ...]:
-    """Find what `new` restates of `old`, or one denies of the other, the likeliest first (cached)."""
+    """Return what `new` restates of `old` and what either text denies of the other, the likeliest first (cached)."""
     older, newer = _read(old, language), _read(new, language)
     statements = [*_values_restated(older, newer), *_denials_restated(older, newer)]
     return tuple(sorted(statements, key=lambda each: -each.likeness))

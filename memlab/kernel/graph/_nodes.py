@@ -480,7 +480,7 @@ def _interleaved(ends: Ends, start: int, stop: int) -> Ints:
 
 
 def _extend_run(run: _Run, ends: Ends, stop: int) -> _Run:
-    """Return ``run``, the sorted index of recent edges, extended to edge ``stop - 1``."""
+    """Extend ``run``, the sorted index of recent edges, by the edges up to ``stop - 1``, and return it."""
     fresh = _interleaved(ends, run.stop, stop)
     fresh <<= _WORD
     fresh |= np.arange(2 * run.stop, 2 * stop)

@@ -167,7 +167,7 @@ def read_data(
 
 
 def _read_slates(data: Any, start: Any, labels: Any) -> tuple[Slates, pl.DataFrame | None, Any]:
-    """Return slates, their labels or None, and their lab or None; labelled questions are recalled for it."""
+    """Return the slates of ``data``, and their labels and their lab or None; questions are recalled first."""
     if isinstance(data, Slates):
         return data, frame_of_labels(labels, data), data.lab
     if isinstance(data, Sequence) and data and all(hasattr(item, "conversation") for item in data):
@@ -211,7 +211,7 @@ def _recall_questions(lab: Any, start: Any = None) -> tuple[Slates, pl.DataFrame
 
 
 def _read_all() -> str:
-    """Return a policy that reads all features of the slot that are logged only on demand."""
+    """Return a policy that reads similarity, the features of extensions, and those logged only on demand."""
     shapes = {
         "num": "(if-null {0} 0)",
         "bool": "(if {0} 1 0)",

@@ -363,7 +363,7 @@ def _describe_loss(
 
 
 def _read_text(lab: Any, memory: Any) -> str:
-    """Return the beginning of a memory's text, or the memory's number without a lab."""
+    """Return the first 80 characters of a memory's text in quotes, or its number without a lab."""
     return f"#{memory}" if lab is None else repr(str(lab[memory].text)[:80])
 
 

@@ -476,7 +476,7 @@ def _limit_days(script: Script, days: int | None) -> Script:
 
 
 def _estimate_mean(values: Floats, clusters: Sequence[str | int]) -> tuple[Estimate | None, float]:
-    """Return the mean, after its interval over clusters (None for one cluster)."""
+    """Return the interval of the mean over clusters (None for a single cluster), and the mean."""
     interval = cluster_interval(values, clusters)
     return interval, float(values.mean()) if interval is None else interval.value
 

@@ -368,7 +368,7 @@ class _Composer:
         return facts
 
     def _draw_time(self, day: int, rng: np.random.Generator) -> Micros:
-        """Return a random time within the working day."""
+        """Return a random time in the working hours of a day."""
         return self.start + day * DAY + 8 * HOUR + int(rng.random() * 9 * HOUR)
 
     # -- messages ---------------------------------------------------------------------------------------------

@@ -280,7 +280,7 @@ class MemoryTable(Widget, bundle="table"):
         return self._rows
 
     def _conditions(self, rows: Rows, request: tuple[Any, ...] | None = None) -> dict[str, pl.Expr]:
-        """Return a condition for each filter and for the search; ``True`` without any."""
+        """Return a condition for each filter and for the search, or one that is always true without any."""
         filters, search, by, _, among = request or (
             self.filters,
             self.search,

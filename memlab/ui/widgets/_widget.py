@@ -263,7 +263,7 @@ def _own_fault(error: Exception) -> str:
 
 
 def _refusal(declared: Owned) -> str | None:
-    """Return the reason why an extension's widget is refused, or None."""
+    """Return the reason why an extension's widget is refused, or None if it is accepted."""
     kind = declared.value
     if (
         not isinstance(kind, type)
