@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from memlab.kernel.base.arrays import Flags, Floats
 
 _STEPS = 100
 """Maximum number of Newton steps. Fits of logs take 4 to 10."""
@@ -38,7 +37,7 @@ def fit_ridge(features: Floats, target: Floats) -> Floats:
     return np.append(weights, mean - centre @ weights)
 
 
-def fit_logistic(features: Floats, label: NDArray[np.bool_]) -> Floats:
+def fit_logistic(features: Floats, label: Flags) -> Floats:
     """Fit a logistic regression with the penalty of `fit_ridge`, by Newton's method.
 
     Parameters
@@ -71,9 +70,7 @@ def fit_logistic(features: Floats, label: NDArray[np.bool_]) -> Floats:
     return weights
 
 
-def _measure_loss(
-    columns: Floats, label: NDArray[np.bool_], penalty: Floats, weights: Floats
-) -> float:
+def _measure_loss(columns: Floats, label: Flags, penalty: Floats, weights: Floats) -> float:
     """Return the negative log-likelihood and the penalty of weights."""
     signed = np.where(label, -1.0, 1.0) * (columns @ weights)
     return float(np.logaddexp(0.0, signed).sum() + (penalty * weights**2).sum() / 2)

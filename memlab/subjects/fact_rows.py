@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.kernel.base.arrays import Flags, Floats, Rows
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import FEATURES, Pack
 from memlab.kernel.recall import Moment
@@ -31,9 +31,6 @@ from memlab.kernel.state import (
     list_field,
     to_datetimes,
 )
-
-Rows = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _TOOK_PART = (*RECALLABLE, "superseded")
 """The statuses of facts that were true at some time; retracted or deprecated ones never were."""
@@ -54,9 +51,9 @@ class FactTimes(Projection):
     in which another value was valid. Times are microseconds.
     """
 
-    name: ClassVar[str] = "fact-times"
-    kinds: ClassVar[tuple[str, ...]] = ("link",)
-    dumped: ClassVar[Field] = list_field(MEMORY_ID, TIME, TIME, drops=True)
+    name = "fact-times"
+    kinds = ("link",)
+    dumped = list_field(MEMORY_ID, TIME, TIME, drops=True)
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {"link": {"fact_times": dumped}}
 
     def __init__(self) -> None:
@@ -184,7 +181,7 @@ def read_validity(state: State, rows: Rows) -> tuple[Rows, Rows]:
     return start, np.where(past, np.where(changed == NEVER, start, changed), stop)
 
 
-def compute_relevance(state: State, pack: Pack, rows: Rows, now: int) -> NDArray[np.float64]:
+def compute_relevance(state: State, pack: Pack, rows: Rows, now: int) -> Floats:
     """Return each memory's ``recall-score`` at full activation.
 
     All values are NaN if the policy reads features of a query.

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.io.formats.parquet_limits import scan_parquet
+from memlab.kernel.base.arrays import Flags, Ints
 from memlab.kernel.base.clock import to_micros
 from memlab.kernel.graph import NODE_KINDS, node_kinds, node_numbers
 from memlab.kernel.schema import MEMORY, NEVER
@@ -242,7 +242,7 @@ def _select_memories(frame: pl.DataFrame, where: pl.Expr | None, project: str | 
     return selected.alias("kept")
 
 
-def _build_uses(values: NDArray[np.int64]) -> pl.Series:
+def _build_uses(values: Ints) -> pl.Series:
     """Build a list column with the access times of each memory."""
     flat = pl.Series("uses", values.ravel()).replace(NEVER, None)
     lists = (
@@ -256,7 +256,7 @@ def _build_uses(values: NDArray[np.int64]) -> pl.Series:
 
 
 def _build_edges(
-    state: State, selected: NDArray[np.bool_], complete: bool
+    state: State, selected: Flags, complete: bool
 ) -> tuple[pl.DataFrame, Mapping[str, Sequence[str]]]:
     """Return the edges among the selected memories, and the names of nodes by kind.
 

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError, MemlabError
 from memlab.kernel.base.arguments import describe_error
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.base.threads import ThreadLock
 
@@ -109,7 +110,7 @@ class Calls:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=ThreadLock())
 
-    def raw(self, texts: list[str]) -> NDArray[np.float64]:
+    def raw(self, texts: list[str]) -> Floats:
         """Return the checked vectors of one call, truncated to ``dimensions``."""
         vectors = checked_vectors(
             self._attempt([self._prefix + text for text in texts]),
@@ -264,7 +265,7 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def quantize(raw: NDArray[np.float64]) -> NDArray[np.int8]:
+def quantize(raw: Floats) -> NDArray[np.int8]:
     """Scale each row so that its largest component is 127, and round the components."""
     largest = np.maximum.reduce(np.abs(raw), axis=1, keepdims=True)
     largest[largest == 0.0] = 1.0  # Zero vectors remain zero.
@@ -275,9 +276,7 @@ def quantize(raw: NDArray[np.float64]) -> NDArray[np.int8]:
     return rounded
 
 
-def checked_vectors(
-    returned: ArrayLike, texts: list[str], dim: int | None, name: str
-) -> NDArray[np.float64]:
+def checked_vectors(returned: ArrayLike, texts: list[str], dim: int | None, name: str) -> Floats:
     """Validate vectors and return them as a float matrix (texts, dim).
 
     Raises InputError that names the text without a valid vector.
@@ -310,7 +309,7 @@ def checked_vectors(
     return raw
 
 
-def _ragged(returned: Any, texts: list[str], dim: int | None, name: str) -> NDArray[np.float64]:
+def _ragged(returned: Any, texts: list[str], dim: int | None, name: str) -> Floats:
     """Raise InputError for the first text whose vector is malformed."""
     vectors = list(returned) if hasattr(returned, "__iter__") else []
     for number, vector in enumerate(vectors[: len(texts)]):

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError, require_extra
 from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Within, checked
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.embedding._calls import BATCH, Calls, quantize
 from memlab.kernel.embedding._minilm import MiniLM
@@ -241,9 +242,7 @@ SHIPPED_KNOTS: Knots = (
 _TYPICAL, _PER_LOG_WORD = 12.0, 0.126
 
 
-def evened(
-    closeness: NDArray[np.float64], coverage: NDArray[np.float64], length: NDArray[np.float64]
-) -> NDArray[Any]:
+def evened(closeness: Floats, coverage: Floats, length: Floats) -> NDArray[Any]:
     """Return the shipped model's closeness, corrected for length and common words.
 
     Longer texts are nearer to any question. One in ten turns is above a certain closeness to a
@@ -264,7 +263,7 @@ def evened(
     return np.asarray(np.minimum(1.0, closeness + coverage - longer))
 
 
-def calibrated(cosine: NDArray[np.float64], knots: Knots | None) -> NDArray[np.float64]:
+def calibrated(cosine: Floats, knots: Knots | None) -> Floats:
     """Interpolate cosines between calibration knots; without knots, return them unchanged."""
     if knots is None:
         return cosine
@@ -274,7 +273,7 @@ def calibrated(cosine: NDArray[np.float64], knots: Knots | None) -> NDArray[np.f
 
 # Every recall interpolates with the same knots.
 @cache
-def _axes(knots: Knots) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _axes(knots: Knots) -> tuple[Floats, Floats]:
     """Return the cosines and the calibrated values of calibration pairs as two arrays."""
     scale, levels = np.array(knots).T
     return np.ascontiguousarray(scale), np.ascontiguousarray(levels)
@@ -301,7 +300,7 @@ The length is the geometric mean of both texts. The closeness is given at the qu
 """
 
 
-def even_length(closeness: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
+def even_length(closeness: Floats, length: Floats) -> Floats:
     """Rescale the closeness of text pairs to be independent of text length.
 
     Equal quantiles of unrelated pairs map the closeness to the scale of short statements.
@@ -481,7 +480,7 @@ class Embedder:
         return self.embed(list(texts)) if self._query is None else self._query(list(texts))
 
     @checked
-    def closeness(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
+    def closeness(self, cosine: Floats) -> Floats:
         """Convert cosines to the scale of all-MiniLM-L6-v2.
 
         Thresholds are usually written for that model.
@@ -504,7 +503,7 @@ class Embedder:
         """
         return calibrated(cosine, self._knots)
 
-    def scale(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scale(self, cosine: Floats) -> Floats:
         """Convert cosines computed by memlab into closeness; see `closeness`.
 
         Parameters
@@ -520,9 +519,7 @@ class Embedder:
         return cosine if self._knots is None else np.interp(cosine, *_axes(self._knots))
 
     @checked
-    def pair_closeness(
-        self, cosine: NDArray[np.float64], length: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def pair_closeness(self, cosine: Floats, length: Floats) -> Floats:
         """Return the closeness of text pairs, corrected for text length.
 
         Parameters
@@ -806,7 +803,7 @@ _NOISE = 2
 """Maximum difference of components from -127 to 127 that counts as rounding."""
 
 
-def _format_probes(name: str, raw: NDArray[np.float64]) -> bytes:
+def _format_probes(name: str, raw: Floats) -> bytes:
     """Return the name, dimension and largest components of fixed texts' vectors as JSON."""
     largest = np.abs(raw).argmax(axis=1)
     signs = np.sign(raw[np.arange(len(raw)), largest]).astype(int)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.embedding._embedder import Embedder, load_embedder
 
 SAMPLE = 200
@@ -76,7 +77,7 @@ def measure_scale(embedder: Embedder, texts: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _products(first: NDArray[np.int8], second: NDArray[np.int8]) -> NDArray[np.float64]:
+def _products(first: NDArray[np.int8], second: NDArray[np.int8]) -> Floats:
     """Return the cosines between the rows of two matrices, or 0 where a row is zero."""
     wide = [matrix.astype(np.float64) for matrix in (first, second)]
     unit = [
@@ -85,16 +86,14 @@ def _products(first: NDArray[np.int8], second: NDArray[np.int8]) -> NDArray[np.f
     return np.asarray(unit[0] @ unit[1].T)
 
 
-def _effect(cosines: NDArray[np.float64]) -> float:
+def _effect(cosines: Floats) -> float:
     """Return the mean z-score of the diagonal, relative to the other entries of its rows."""
     others = cosines[~np.eye(len(cosines), dtype=bool)].reshape(len(cosines), -1)
     deviation = np.maximum(others.std(axis=1), 1e-9)
     return float(np.mean((np.diag(cosines) - others.mean(axis=1)) / deviation))
 
 
-def _match_quantiles(
-    cosines: NDArray[np.float64], closeness: NDArray[np.float64]
-) -> list[list[float]]:
+def _match_quantiles(cosines: Floats, closeness: Floats) -> list[list[float]]:
     """Return (cosine, closeness) pairs at equal quantiles, strictly increasing from -1 to 1."""
     knots = [[-1.0, -1.0]]
     levels = zip(np.quantile(cosines, _QUANTILES), np.quantile(closeness, _QUANTILES), strict=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.graph._nodes import (
     COLUMNS,
     NODE_KINDS,
@@ -24,10 +25,6 @@ from memlab.kernel.graph._nodes import (
     write_edges,
 )
 from memlab.kernel.schema import RELATIONS
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 # The largest values that the columns' types hold. A sort key has 31 bits for the edge and one bit
 # for its direction.

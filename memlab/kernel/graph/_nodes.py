@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
+from memlab.kernel.base.arrays import Flags, Ints
 from memlab.kernel.base.disk import MAPPED_BYTES, replacing
 from memlab.kernel.graph._sparse import sort_by_number
-
-Ints = NDArray[np.int64]
 
 NODE_KINDS = ("memory", "tag", "cluster", "entity")
 """The kinds of nodes, in the order of their codes.
@@ -53,7 +52,7 @@ def node_codes(kind: str, numbers: ArrayLike) -> Ints:
     return within + (_kind_code(kind) << SHIFT)
 
 
-def node_kinds(nodes: ArrayLike) -> NDArray[np.int64]:
+def node_kinds(nodes: ArrayLike) -> Ints:
     """Return the kind of each node as its position in ``NODE_KINDS``.
 
     >>> node_kinds([7, 268435456]).tolist()
@@ -329,9 +328,9 @@ class IncidentEdges:
 
     position: Ints
     edge: Ints
-    outgoing: NDArray[np.bool_]
+    outgoing: Flags
 
-    def only(self, keep: NDArray[np.bool_]) -> IncidentEdges:
+    def only(self, keep: Flags) -> IncidentEdges:
         """Return the incident edges that the mask ``keep`` selects."""
         return (
             self
@@ -393,9 +392,7 @@ class Adjacency:
         """The compressed part of the adjacency index."""
         return self._base
 
-    def refresh(
-        self, ends: Ends, layout: Layout, alive: NDArray[np.bool_], *, seal: bool = False
-    ) -> bool:
+    def refresh(self, ends: Ends, layout: Layout, alive: Flags, *, seal: bool = False) -> bool:
         """Add edges of ``ends`` that the adjacency index does not include yet.
 
         Returns whether the base was rebuilt and now holds all edges. ``seal`` rebuilds the base
@@ -491,11 +488,11 @@ def _extend_run(run: _Run, ends: Ends, stop: int) -> _Run:
     return _Run(run.start, stop, fresh)
 
 
-def _compress_edges(ends: Ends, layout: Layout, alive: NDArray[np.bool_]) -> Base:
+def _compress_edges(ends: Ends, layout: Layout, alive: Flags) -> Base:
     """Build the compressed index of all live edges: the incident edges of each node."""
     size = ends.shape[1]
     positions = layout.positions(_interleaved(ends, 0, size)).astype(np.int32)
-    met: NDArray[np.int64] = np.arange(2 * size, dtype=np.int64 if size >= 1 << 30 else np.int32)
+    met: Ints = np.arange(2 * size, dtype=np.int64 if size >= 1 << 30 else np.int32)
     if not alive.all():
         keep = np.repeat(alive, 2)
         positions, met = positions[keep], met[keep]

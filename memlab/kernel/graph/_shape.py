@@ -12,15 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from memlab.errors import InputError
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.printable import printable
 from memlab.kernel.graph._edges import Edges
 from memlab.kernel.graph._nodes import node_kinds, to_integers
 from memlab.kernel.graph._sparse import SparseMatrix, build_matrix
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class SimpleGraph:
         return np.where(self.nodes[index] == rows, index, -1)
 
 
-def simple_graph(edges: Edges, keep: NDArray[np.bool_] | None = None) -> SimpleGraph:
+def simple_graph(edges: Edges, keep: Flags | None = None) -> SimpleGraph:
     """Build the simple graph of all edges that were not removed, or of the masked edges.
 
     ``keep`` is the mask of edges to use.
@@ -57,9 +56,6 @@ def simple_graph(edges: Edges, keep: NDArray[np.bool_] | None = None) -> SimpleG
 
 
 # These functions measure density, clustering and the edges between communities on a simple graph.
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -164,7 +160,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
     )
 
 
-def _looked_up(nodes: Ints, groups: Ints, wanted: Ints) -> tuple[NDArray[np.bool_], Ints]:
+def _looked_up(nodes: Ints, groups: Ints, wanted: Ints) -> tuple[Flags, Ints]:
     """Return a mask of the wanted nodes with a group, and their groups (arbitrary where False)."""
     if not len(nodes):
         return np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
@@ -217,7 +213,7 @@ class Communities:
 
 
 def communities(
-    edges: Edges, *, seed: int = 0, resolution: float = 1.0, keep: NDArray[np.bool_] | None = None
+    edges: Edges, *, seed: int = 0, resolution: float = 1.0, keep: Flags | None = None
 ) -> Communities:
     """Find node communities by maximising modularity (Louvain method).
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from memlab.kernel.base.arrays import Floats, Ints
 
 
 def order_by_number(numbers: NDArray[np.integer]) -> NDArray[np.uint32]:

@@ -13,16 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.scratch import zeros
 from memlab.kernel.graph._edges import Edges
 from memlab.kernel.graph._nodes import NODE_KINDS, SHIFT, Layout, Nodes, node_kinds
 
 # One wave of spreading: the nodes that pass activation on, the edges crossed, and the amounts that
 # a policy allows.
-
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class EdgeBatch:
     weight: Floats
     relation: NDArray[np.int16]
     depth: int
-    outgoing: NDArray[np.bool_]
+    outgoing: Flags
     source: Ints
     target: Ints
     edge: Ints
@@ -127,9 +124,7 @@ class Limits:
     _crowded: bool = True
     """Whether any node of the last wave has more edges than it may cross."""
 
-    def affordable(
-        self, edges: Edges, nodes: Ints, activation: Floats
-    ) -> NDArray[np.bool_] | slice:
+    def affordable(self, edges: Edges, nodes: Ints, activation: Floats) -> Flags | slice:
         """Select the most active nodes whose edges a wave can cross within its limit.
 
         Returns a mask of the nodes, or a slice of all.

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, require_extra
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.base.disk import checksum_of, read_sealed, sync, write_sealed
 from memlab.kernel.index._vectors import BLOCK, Vectors
 from memlab.kernel.registry import Registry
@@ -46,7 +47,7 @@ Points = Iterator[NDArray[np.float32]]
 class Opened(Protocol):
     """An index file that is mapped or loaded and can be searched."""
 
-    def near(self, point: NDArray[np.float32], n: int, effort: float) -> NDArray[np.int64]:
+    def near(self, point: NDArray[np.float32], n: int, effort: float) -> Ints:
         """Return ``n`` rows near ``point``, in no particular order.
 
         ``effort`` multiplies the number of nodes that are searched.
@@ -148,7 +149,7 @@ class Forest:
         self._index.load(str(path))
         self._rows, self._search_k = rows, settings.get("search_k") or search_k(rows)
 
-    def near(self, point: NDArray[np.float32], n: int, effort: float) -> NDArray[np.int64]:
+    def near(self, point: NDArray[np.float32], n: int, effort: float) -> Ints:
         """Return about four times ``n`` rows near ``point``, as candidates for exact scoring."""
         nodes = max(round(self._search_k * effort), n)
         # Four times as many candidates are scored exactly, because the projection misorders the most distant
@@ -321,7 +322,7 @@ class Base:
     def __len__(self) -> int:
         return self.header.rows
 
-    def candidates(self, query: NDArray[Any], n: int, *, effort: float = 1.0) -> NDArray[np.int64]:
+    def candidates(self, query: NDArray[Any], n: int, *, effort: float = 1.0) -> Ints:
         """Return at least ``n`` rows near the query, in no particular order.
 
         An index with fewer than ``n`` rows returns fewer. If the index returns a row that it does not have, it counts

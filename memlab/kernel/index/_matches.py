@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.kernel.base.arrays import Flags, Ints, Rows, Scores
 from memlab.kernel.base.scratch import zeros
 from memlab.kernel.index._arrays import best, compact, ranges
 from memlab.kernel.index._postings import Passages, TermHits
@@ -30,9 +31,6 @@ from memlab.kernel.index._postings import Passages, TermHits
 # index of the masked rows alone. The caller passes the number and mean length of these rows. Sums run in the order of
 # the query's terms, regardless of the layout of postings, so scores are bit-identical.
 
-
-Ints = NDArray[np.int64]
-Scores = NDArray[np.float64]
 
 _CELLS = 65_536
 """The number of cells (terms times groups) below which counting into cells is faster than sorting the hits."""
@@ -320,7 +318,6 @@ _LOOK_UP_RATIO = 16
 _SAFE = 1.0 - 1e-9
 """The factor on bounds. Bounds are summed in another order than scores, so the last bits may differ."""
 
-Rows = NDArray[np.int64]
 
 # Shared, because most words of a query occur in no text.
 _NONE: Rows = np.empty(0, dtype=np.int64)
@@ -369,7 +366,7 @@ class Matches:
         if weight is None and self._few:
             check_count(count, len(hits.posted[0]), "rows")
         self._last_frequencies: tuple[Rows, NDArray[np.int32]] | None = None
-        self._look_ups: tuple[Rows, Rows, NDArray[np.bool_]] | None = None
+        self._look_ups: tuple[Rows, Rows, Flags] | None = None
 
     def best(self, n: int) -> Rows:
         """Return the ``n`` rows with the greatest scores, in descending order.
@@ -405,7 +402,7 @@ class Matches:
         total /= idf_mass(self._weight, self.hits.unknown, self._count)
         return self._with_best_passages(rows, total, Matches.coverage)
 
-    def with_pair(self, rows: Rows, pairs: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
+    def with_pair(self, rows: Rows, pairs: Sequence[tuple[int, int]]) -> Flags:
         """Return which rows contain both terms of at least one of the pairs.
 
         A term is given by its index in the query.
@@ -416,7 +413,7 @@ class Matches:
         first, second = (list(terms) for terms in zip(*pairs, strict=True))
         return np.asarray((contains[first] & contains[second]).any(axis=0))
 
-    def terms_of(self, rows: Rows) -> NDArray[np.bool_]:
+    def terms_of(self, rows: Rows) -> Flags:
         """Return which terms of the query each row contains, as bool[terms, rows]."""
         return np.asarray(self._frequencies_in(rows) > 0)
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
+from memlab.kernel.base.arrays import Flags
 from memlab.kernel.base.disk import open_source, replacing
 from memlab.kernel.english import STOP_WORDS
 from memlab.kernel.index._arrays import Grown, compact, ranges
@@ -100,7 +101,7 @@ _SEAL = 8192
 
 # A segment is merged into the previous segment if that segment has less than four times its postings.
 _MERGE_AT = 4
-Mask = NDArray[np.bool_]
+Mask = Flags
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.kernel.base.arrays import Floats, Ints
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.progress import bar
 from memlab.kernel.index._arrays import best
@@ -164,7 +165,7 @@ def report(
     if n < 1 or sample < 1 or not len(vectors):
         raise InputError("A report on an index needs at least one row, n >= 1 and sample >= 1.")
     # A stored vector that is used as a query is no neighbour of itself.
-    own: NDArray[np.int64] | None = None
+    own: Ints | None = None
     if queries is None:
         own = np.sort(
             np.random.default_rng(seed).choice(
@@ -224,9 +225,9 @@ def report(
 
 
 def _recall_of_query(
-    scores: NDArray[np.float64],
-    rows: NDArray[np.int64],
-    cosines: NDArray[np.float64],
+    scores: Floats,
+    rows: Ints,
+    cosines: Floats,
     n: int,
     itself: int,
 ) -> float:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.arrays import Flags, Ints
 from memlab.kernel.english import signs_of
 from memlab.kernel.index._arrays import Grown, ranges
 
@@ -294,8 +295,6 @@ _CAPITAL = re.compile(r"\s(?<=[^.!?: \n\t]\s)([A-ZÀ-ÖØ-ÞΑ-ΩЀ-Я]\w+)")
 _WAITING = 256
 """The number of texts that are indexed together. A single text would take as long as ten texts of a batch."""
 
-Ints = NDArray[np.int64]
-
 
 class Written:
     """The word forms of each row of text; rows are only added.
@@ -362,7 +361,7 @@ class Written:
         """Return the word forms with the given ids."""
         return [self._names[id] for id in ids.tolist()]
 
-    def forms_of(self, rows: Ints) -> tuple[Ints, NDArray[np.bool_], Ints]:
+    def forms_of(self, rows: Ints) -> tuple[Ints, Flags, Ints]:
         """Return the distinct word forms of each row.
 
         Returns the form ids, whether each form is capitalised inside a sentence, and the number of forms per row.

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError
+from memlab.kernel.base.arrays import Flags, Floats, Rows, Scores
 from memlab.kernel.base.disk import MAPPED_BYTES, open_source, replacing
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.index._arrays import Grown, best, is_in_sorted
@@ -45,8 +46,7 @@ from memlab.kernel.index._arrays import Grown, best, is_in_sorted
 BLOCK = 4096
 """The number of rows in a block, which has one digest. An index covers whole blocks."""
 
-Rows = NDArray[np.int64]
-Squares = NDArray[np.float64]
+Squares = Floats
 Components = NDArray[np.int8]
 
 
@@ -304,9 +304,8 @@ _MINIMUM_SHARE = 0.25
 # the two attempts before exact search.
 _MARGIN = 1.25
 _EFFORTS = (1.0, 4.0)
-Scores = NDArray[np.float64]
 Matrix = NDArray[np.float32]
-Mask = NDArray[np.bool_]
+Mask = Flags
 
 
 class Approximate(Protocol):

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, LabError
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.base.clock import Micros
 from memlab.kernel.journal._database import GENERATION, IDENTITY
 from memlab.kernel.journal._events import (
@@ -142,7 +143,7 @@ def _contents(connection: sqlite3.Connection, events: Sequence[int]) -> dict[int
     return {event: hash_digests(hashes) for event, hashes in digests.items()}
 
 
-def _blank_vectors(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> None:
+def _blank_vectors(connection: sqlite3.Connection, ids: Ints) -> None:
     """Set the vectors of the memories ``ids`` to zero, for every embedder."""
     blocks = connection.execute("SELECT embedder, first_id, count, dim FROM vector").fetchall()
     for embedder, first, count, dim in blocks:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.arrays import Flags, Floats
 from memlab.kernel.language.graph import Node, reachable
 from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
 from memlab.kernel.language.signature import Derived
@@ -33,8 +34,7 @@ from memlab.kernel.language.signature import Derived
 # ======================== ==============================================================================
 
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+Bools = Flags
 
 
 class Slates:
@@ -266,7 +266,7 @@ def _copy_to_rows(
 
 Column = npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike | None]
 Registers = list[Any]
-Ready = tuple[Any, npt.NDArray[np.bool_] | None]
+Ready = tuple[Any, Flags | None]
 Step = tuple[int, Callable[..., Any], int, int, int, int]
 """One step: how the function is applied, the function, the register that it writes and up to three that it reads."""
 
@@ -290,7 +290,7 @@ class Coded:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def equal(self, word: str) -> npt.NDArray[np.bool_]:
+    def equal(self, word: str) -> Flags:
         """Return a mask of the rows that contain the given word."""
         return np.asarray(self.codes == self._code_of.get(word, _NO_CODE))
 
@@ -355,7 +355,7 @@ class ArrayProgram:
 
     def run(
         self, columns: Mapping[str, Column], order: npt.NDArray[Any] | None
-    ) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
+    ) -> list[tuple[npt.NDArray[Any], Flags | None]]:
         """Run the program on named columns.
 
         Names may have hyphens or underscores, and columns may be any sequences.
@@ -387,7 +387,7 @@ class ArrayProgram:
 
     def compute(
         self, ready: Sequence[Ready], size: int, order: npt.NDArray[Any] | None, quiet: bool = False
-    ) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
+    ) -> list[tuple[npt.NDArray[Any], Flags | None]]:
         """Run the program on arrays in the order of `inputs`, with null masks.
 
         A mask without nulls costs as much as a mask with nulls, so callers should pass None. `quiet` is True if the
@@ -500,7 +500,7 @@ def execute(program: list[Step], values: Registers, masks: Registers) -> None:
             function(values, masks)
 
 
-def _equals(word: str) -> Callable[[Any], npt.NDArray[np.bool_]]:
+def _equals(word: str) -> Callable[[Any], Flags]:
     """Return a function that compares a coded or plain column with a constant word."""
     compare = PRIMITIVES["same"].array
     return lambda column: column.equal(word) if type(column) is Coded else compare(column, word)
@@ -541,7 +541,7 @@ def _constant(value: Any) -> Any:
 
 def _result(
     values: Any, mask: Any, dtype: Any, computed: bool, size: int
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+) -> tuple[npt.NDArray[Any], Flags | None]:
     """Broadcast the values and the null mask of a result to all rows."""
     if mask is not None:
         mask = np.array(np.broadcast_to(mask, size)) if np.any(mask) else None

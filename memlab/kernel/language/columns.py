@@ -25,6 +25,7 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import describe_value
+from memlab.kernel.base.arrays import Flags, Floats
 from memlab.kernel.language.arrays import Slates, aggregate, beta_chances
 from memlab.kernel.language.checker import kind_of
 from memlab.kernel.language.graph import Node, Value, reachable
@@ -471,7 +472,7 @@ def _sortable(frame: pl.DataFrame, name: str) -> npt.NDArray[Any]:
 
 def _aggregate(node: Node, done: pl.DataFrame, slates: Slates) -> pl.Series:
     """Compute an aggregate for each row and return it as a series."""
-    columns: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_] | None]] = []
+    columns: list[tuple[Floats, Flags | None]] = []
     for a in node.args:
         if a.constant:
             values = np.full(slates.size, np.nan if a.value is None else a.value, np.float64)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, MemlabError, UnknownName
 from memlab.kernel.base.arguments import AnyNumber, checked, describe_value
+from memlab.kernel.base.arrays import Flags
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.hooks import load_part
@@ -298,7 +299,7 @@ class Policy(Displayed):
 
     def arrays(
         self, columns: Mapping[str, Column], *, order: npt.NDArray[Any] | None = None
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    ) -> tuple[npt.NDArray[Any], Flags | None]:
         """Compute the policy for one slate of NumPy arrays, with null masks.
 
         The values agree with `columns` except for the last digit of ``exp``, ``log``, ``log1p``,
@@ -328,7 +329,7 @@ class Policy(Displayed):
 
     def updates(
         self, columns: Mapping[str, Column], *, order: npt.NDArray[Any] | None = None
-    ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
+    ) -> dict[str, tuple[npt.NDArray[Any], Flags | None]]:
         """Return the new values of each field that a record policy updates.
 
         Parameters

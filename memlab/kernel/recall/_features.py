@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Flags, Floats, Ints, Rows, Scores
 from memlab.kernel.embedding import evened
 from memlab.kernel.english import Asked
 from memlab.kernel.index import is_in_sorted, products, products_below
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._mentions import Phrases, days_from, file_namer, tag_namer
-from memlab.kernel.recall._moment import Moment, Rows, Values
+from memlab.kernel.recall._moment import Moment, Values
 from memlab.kernel.recall._query import QuestionFeatures
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import State
@@ -45,8 +46,6 @@ The fit gives .3. The value is set by hand between the odds of right and wrong c
 
 _ODDS = (-1.5, -0.75)
 """Log-odds at which the certainty of a correction leaves 0 and reaches 1."""
-
-Scores = NDArray[np.float64]
 
 
 def min_max(values: Scores) -> Scores:
@@ -89,13 +88,13 @@ def takes_over(
 
 
 def corrects(
-    rows: NDArray[np.int64],
+    rows: Ints,
     vectors: NDArray[np.int8],
     relevance: Scores,
     late: Scores,
     words: Scores,
     content: Sequence[frozenset[int]],
-    says_change: NDArray[np.bool_],
+    says_change: Flags,
     created: NDArray[Any],
     speakers: NDArray[np.int32],
     closeness: Callable[[Scores], Scores],
@@ -157,7 +156,7 @@ def _common_share(first: frozenset[int], second: frozenset[int]) -> float:
     return len(first & second) / max(1, min(len(first), len(second)))
 
 
-def _find_older(created: NDArray[Any], speakers: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _find_older(created: NDArray[Any], speakers: NDArray[np.int32]) -> Flags:
     """Return bool[rows, rows]: whether the column's statement is older than the row's.
 
     The value is False if the two speakers differ.
@@ -167,11 +166,11 @@ def _find_older(created: NDArray[Any], speakers: NDArray[np.int32]) -> NDArray[n
 
 def _measure_pairs(
     vectors: NDArray[np.int8],
-    later: NDArray[np.int64],
-    earlier: NDArray[np.int64],
+    later: Ints,
+    earlier: Ints,
     created: NDArray[Any],
     closeness: Callable[[Scores], Scores],
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the closeness of the vectors of each (later, earlier) pair of rows."""
     matrix = vectors.astype(np.float32)
     ascending = bool((created[1:] >= created[:-1]).all())
@@ -183,8 +182,8 @@ def _measure_pairs(
 
 
 def _measure_all_pairs(
-    vectors: NDArray[np.int8], wanted: NDArray[np.bool_], closeness: Callable[[Scores], Scores]
-) -> NDArray[np.float64]:
+    vectors: NDArray[np.int8], wanted: Flags, closeness: Callable[[Scores], Scores]
+) -> Floats:
     """Return f64[rows, rows]: the closeness of the pairs in ``wanted``, or -1 for others."""
     matrix = vectors.astype(np.float32)
     dots = products(matrix, matrix).astype(np.float64)

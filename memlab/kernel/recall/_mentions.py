@@ -18,8 +18,8 @@ from datetime import MAXYEAR, date, timedelta
 from itertools import islice, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Floats, Ints
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.english import NUMBER_WORDS, word_pattern
 from memlab.kernel.index import Words
@@ -117,7 +117,7 @@ def _utc_day(instant: int) -> date | None:
     return date.fromordinal(day) if 3_653 < day < date.max.toordinal() - 365 else None
 
 
-def days_from(spans: tuple[Span, ...], instants: NDArray[np.int64]) -> NDArray[np.float64]:
+def days_from(spans: tuple[Span, ...], instants: Ints) -> Floats:
     """Return the signed days from each instant to the nearest span, or 0 inside a span.
 
     All values are NaN if there is no span.
@@ -435,7 +435,7 @@ class Triggers:
         self._count = 0
         self._index: dict[str, dict[_Parts, list[int]]] = {}
 
-    def match(self, state: State, text: str) -> NDArray[np.int64]:
+    def match(self, state: State, text: str) -> Ints:
         """Return the ascending rows that have a trigger matching ``text``."""
         if not state.lists["triggers"].has_values:
             return np.empty(0, dtype=np.int64)

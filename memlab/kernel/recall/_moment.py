@@ -20,6 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import ExtensionError, ExtensionWarning, UnknownName
+from memlab.kernel.base.arrays import Flags, Floats, Ints, Rows
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.english import SAYS
 from memlab.kernel.index import Words
@@ -57,10 +58,9 @@ __all__ = [
 # How policies read features: the columns of each policy, and the form of each input.
 
 
-Rows = NDArray[np.int64]
 Values = NDArray[Any]
-Column = Values | tuple[Values, NDArray[np.bool_]]
-Ready = tuple[Any, NDArray[np.bool_] | None]
+Column = Values | tuple[Values, Flags]
+Ready = tuple[Any, Flags | None]
 """A column as a program reads it: values, and a mask of nulls or None."""
 
 # No inputs besides features: the default of several functions, hence immutable.
@@ -213,7 +213,7 @@ class Pool:
         return len(self._moment)
 
     @property
-    def ids(self) -> NDArray[np.int64]:
+    def ids(self) -> Ints:
         """The ids of the memories, ascending."""
         return self._moment.rows + 1
 
@@ -359,7 +359,7 @@ def _describe_values(values: NDArray[Any]) -> str:
 # The relation of neighbours in a session.
 _NEXT = RELATIONS.index("next")
 
-_BITS: NDArray[np.bool_] = np.arange(1 << len(SAYS)) >> np.arange(len(SAYS))[:, None] & 1 != 0
+_BITS: Flags = np.arange(1 << len(SAYS)) >> np.arange(len(SAYS))[:, None] & 1 != 0
 """bool[signs, numbers]: whether each number has each bit. Stored signs of a text are the bits of one number."""
 
 # Half-lives are in days or milliseconds, by the unit that a pack declares.
@@ -393,9 +393,7 @@ _SAYS = {name: row for row, name in enumerate(SAYS)}
 
 # Deriving the role of every speaker again at each recall would cost as much as a policy.
 _ROLES = {role: code for code, role in enumerate(SPEAKER_ROLES)}
-_roles_by_speaker: WeakKeyDictionary[Names, tuple[str | None, NDArray[np.int64]]] = (
-    WeakKeyDictionary()
-)
+_roles_by_speaker: WeakKeyDictionary[Names, tuple[str | None, Ints]] = WeakKeyDictionary()
 
 
 class Moment:
@@ -410,9 +408,7 @@ class Moment:
     uniform: Mapping[str, Value] = MappingProxyType({})
     """The features that follow from the query alone, with their values; empty without a query."""
 
-    def __init__(
-        self, state: State, pack: Pack, rows: Rows, now: int | Rows | NDArray[np.float64]
-    ) -> None:
+    def __init__(self, state: State, pack: Pack, rows: Rows, now: int | Rows | Floats) -> None:
         self.state, self.pack, self.rows, self.now = (
             state,
             pack,
@@ -479,7 +475,7 @@ class Moment:
                 return np.fromiter(lists, dtype=object, count=len(lists))
         return extended_values(FEATURES[name], self)
 
-    def fill(self, table: NDArray[np.float64], names: tuple[str, ...]) -> None:
+    def fill(self, table: Floats, names: tuple[str, ...]) -> None:
         """Write numeric features into the first rows of a table, f64[names, rows].
 
         Flags become 0 and 1, and null becomes NaN. Stored columns are gathered in one call, which
@@ -518,7 +514,7 @@ class Moment:
 
     def ask(
         self, policy: Policy, *, inputs: Mapping[str, Callable[[], Column]] = NOTHING
-    ) -> tuple[Values, NDArray[np.bool_] | None]:
+    ) -> tuple[Values, Flags | None]:
         """Evaluate a policy for all rows; return the values and a null mask, which may be None.
 
         ``inputs`` has functions that compute the inputs that are not features.
@@ -539,7 +535,7 @@ class Moment:
 
     def ask_some(
         self, policy: Policy, positions: Rows, inputs: Mapping[str, Callable[[], Column]]
-    ) -> tuple[Values, NDArray[np.bool_] | None]:
+    ) -> tuple[Values, Flags | None]:
         """Evaluate a policy for the rows at ``positions``, in that order.
 
         ``inputs`` has functions that compute the other inputs for these rows only.

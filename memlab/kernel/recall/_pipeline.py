@@ -14,10 +14,10 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import ExtensionError, PolicyError
 from memlab.kernel.base.arguments import warn_caller
+from memlab.kernel.base.arrays import Flags, Rows, Scores
 from memlab.kernel.embedding import Embedder
 from memlab.kernel.graph import EdgeBatch, spread
 from memlab.kernel.index import best, is_in_sorted
@@ -58,10 +58,6 @@ from memlab.kernel.state import State, ViewerState
 
 # The stages that build the pool: find, admit, seed, spread, cut.
 
-
-Rows = NDArray[np.int64]
-Scores = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 # An array without candidates. All runs share it, because they never write into their rows.
 _NO_ROWS: Rows = np.empty(0, dtype=np.int64)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import ExtensionError, InputError, MemlabError, UnknownName
+from memlab.kernel.base.arrays import Flags, Ints, Rows, Scores
 from memlab.kernel.graph import SPREAD_MODES
 from memlab.kernel.language import Policy, Program, Value, possible_results
 from memlab.kernel.policies import FEATURES, Challenge, Pack
@@ -33,9 +34,7 @@ from memlab.kernel.state import State
 # nor reinforced between two passes of upkeep.
 
 
-Rows = NDArray[np.int64]
-Codes = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+Codes = Ints
 
 # bool[statuses]: whether memories of the status at that index take part in recall.
 _IN_RECALL = np.array([word in RECALLABLE for word in STATUSES])
@@ -641,9 +640,6 @@ def _ordered(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 
 
 # The state of one recall between stages.
-
-
-Scores = NDArray[np.float64]
 
 
 class Reached(NamedTuple):

@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.arrays import Flags, Ints, Rows
 from memlab.kernel.index import GroupLengths, Grown, Words, group_lengths, words_of
 from memlab.kernel.privacy import refuse
 from memlab.kernel.schema import MEMORY, RECALLABLE, SCOPES, STATUSES, VISIBILITIES, normalise_word
@@ -155,7 +155,7 @@ class Where:
         """Whether the filter's result can change only when ``State.changes`` changes."""
         return self.plain and _LASTING.issuperset(self.expression.meta.root_names())
 
-    def mask(self, state: State) -> NDArray[np.bool_]:
+    def mask(self, state: State) -> Flags:
         """Evaluate the filter for each memory of a state, treating null as false.
 
         Parameters
@@ -200,7 +200,7 @@ class Where:
                 f"The filter {_clip_expression(self.expression)} gives {len(result):,} values for {len(frame):,} memories. "
                 f"{remedy}."
             )
-        mask: NDArray[np.bool_] = result.fill_null(False).to_numpy()
+        mask: Flags = result.fill_null(False).to_numpy()
         if visible is None:
             return mask
         every = np.zeros(len(state), dtype=np.bool_)
@@ -560,8 +560,7 @@ def _check_words(name: str, requested: WordOrWords) -> tuple[str, ...] | None:
 _POPULATIONS = 16
 """Maximum number of cached populations of a state, one per set of recent filters."""
 
-Rows = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+Mask = Flags
 
 
 @dataclass(frozen=True)
@@ -605,7 +604,7 @@ class Population:
 
     mask: Mask | None
     rows: Rows
-    speakers: NDArray[np.int64]
+    speakers: Ints
     key: Hashable
     exact: bool = False
     """Whether the search must not use an index of all memories, because some are hidden from the viewer."""

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Ints, Rows, Scores
 from memlab.kernel.embedding import Embedder, load_embedder
 from memlab.kernel.english import signs_of
 from memlab.kernel.graph import node_kinds
@@ -39,10 +40,6 @@ from memlab.kernel.state import Entities, State, entity_key
 #
 # The dot product of two int8 vectors of 256 dimensions stays below 2^24, so float32 holds it exactly. The
 # values are therefore the same on every machine. The vector of a word is computed when a pool first contains it.
-
-
-Rows = NDArray[np.int64]
-Scores = NDArray[np.float64]
 
 
 class _Table:
@@ -205,9 +202,7 @@ class SpeakerNames:
                 self._codes.setdefault(word, set()).add(code)
         self._known = len(vocabulary)
 
-    def find(
-        self, text: str, vocabulary: list[str], present: NDArray[np.int64]
-    ) -> NDArray[np.int32]:
+    def find(self, text: str, vocabulary: list[str], present: Ints) -> NDArray[np.int32]:
         """Return the ascending codes of speakers in ``present`` that ``text`` names."""
         if len(vocabulary) < self._known:
             self._codes, self._known = {}, 0
@@ -456,7 +451,7 @@ _UNSPACED = (
 # Scripts without spaces are split into characters, because a run of them is a whole sentence.
 _PIECE = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
 
-Nodes = NDArray[np.int64]
+Nodes = Ints
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import PolicyError
 from memlab.kernel.base.arguments import warn_caller
+from memlab.kernel.base.arrays import Floats, Ints, Rows, Scores
 from memlab.kernel.index import best, products
 from memlab.kernel.language import Policy
 from memlab.kernel.policies import Challenge, Pack
@@ -45,8 +46,7 @@ from memlab.kernel.recall._features import Candidates
 from memlab.kernel.recall._moment import Column, Features, columns
 from memlab.kernel.recall._query import QuestionFeatures
 
-Positions = NDArray[np.int64]
-Scores = NDArray[np.float64]
+Positions = Ints
 _Item = TypeVar("_Item")
 
 _AT_ONCE = 512
@@ -133,7 +133,7 @@ def rank_all(
 
 def _diversify(
     scores: Scores,
-    matrix: NDArray[np.float64],
+    matrix: Floats,
     closeness: Callable[[Scores], Scores],
     *,
     weight: float,
@@ -166,9 +166,7 @@ def _diversify(
     return selected, duplicates
 
 
-def _closeness_to(
-    matrix: NDArray[np.float64], closeness: Callable[[Scores], Scores]
-) -> Callable[[int], Scores]:
+def _closeness_to(matrix: Floats, closeness: Callable[[Scores], Scores]) -> Callable[[int], Scores]:
     """Return a function that computes the closeness of one row to every row.
 
     For few rows the whole matrix is computed at once, at half the cost of row by row.
@@ -182,13 +180,13 @@ def _closeness_to(
     )
 
 
-def cosines(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def cosines(matrix: Floats) -> Floats:
     """Return the cosine of every pair of rows, or 0 if a row is zero."""
     squares = np.vecdot(matrix, matrix)
     return _divide(products(matrix, matrix), np.sqrt(np.multiply.outer(squares, squares)))
 
 
-def _divide(dots: NDArray[np.float64], norms: NDArray[np.float64]) -> NDArray[np.float64]:
+def _divide(dots: Floats, norms: Floats) -> Floats:
     """Divide dot products by norms, with 0 where a norm is 0."""
     return np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0)
 
@@ -278,7 +276,7 @@ class _Selection:
         self._spanned = np.zeros((0, len(able)))
         self._contexts = pool.contexts()[able]
         self._speakers = pool.state.names["speaker"].codes[pool.rows[able]]
-        self._cosines: NDArray[np.float64] | None = None
+        self._cosines: Floats | None = None
         if "likeness" in reads or "novelty" in reads:
             self._cosines = cosines(pool.state.vectors.take(pool.rows[able]).astype(np.float64))
         self._costs, self._budget = np.full(len(able), np.nan), np.nan
@@ -862,9 +860,6 @@ def describe_challenge(
 
 
 # The result of a selector: the order in which candidates may be shown, and how many of the first are certain.
-
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import ExtensionError
 from memlab.kernel.base.arguments import warn_caller
+from memlab.kernel.base.arrays import Floats, Rows
 from memlab.kernel.recall._features import Candidates
 from memlab.kernel.recall._moment import read
 from memlab.kernel.recall._plan import Logging, Plan, Run
 from memlab.kernel.slates import Slate, encode
 
-Rows = NDArray[np.int64]
-Table = NDArray[np.float64]
+Table = Floats
 
 
 def log(run: Run) -> None:

@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from polars.io.plugins import register_io_source
 
 from memlab.errors import DamagedLab
+from memlab.kernel.base.arrays import Floats, Ints
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.embedding import SHIPPED_KNOTS
 from memlab.kernel.journal import digest_parts
@@ -64,8 +65,7 @@ from memlab.kernel.slates._slate import (
     same_slates,
 )
 
-Floats = NDArray[np.float64]
-Bits = NDArray[np.int64]
+Bits = Ints
 Column = list[Any]
 """An encoded column: the kind of its encoding, then its content."""
 
@@ -308,7 +308,7 @@ def _words_of(slate: Slate, name: str) -> Sequence[str | None]:
     return values if values is not None and _WORDS.issuperset(values) else [None] * len(slate)
 
 
-def _encode_ids(ids: NDArray[np.int64], sizes: Sequence[int]) -> Column:
+def _encode_ids(ids: Ints, sizes: Sequence[int]) -> Column:
     """Encode memory ids as differences, which are small in ascending ids."""
     steps = np.diff(ids, prepend=0)
     starts = np.cumsum([0, *sizes[:-1]])
@@ -317,7 +317,7 @@ def _encode_ids(ids: NDArray[np.int64], sizes: Sequence[int]) -> Column:
     return ["steps", _compress(_narrow(steps))]
 
 
-def _narrow(values: NDArray[np.int64]) -> NDArray[Any]:
+def _narrow(values: Ints) -> NDArray[Any]:
     """Convert whole numbers to uint8, uint16 or uint32 if one of these can store all of them."""
     if not len(values) or values.min() >= 0:
         for kind in (np.uint8, np.uint16, np.uint32):
@@ -340,7 +340,7 @@ def _encode_words(values: list[str | None]) -> Column:
 class _Writer:
     """The encoder of a segment's columns. A column may refer to columns encoded before it."""
 
-    def __init__(self, at: NDArray[np.int64], ids: NDArray[np.int64], sizes: Sequence[int]) -> None:
+    def __init__(self, at: Ints, ids: Ints, sizes: Sequence[int]) -> None:
         self._at = at
         stops = np.cumsum(sizes).tolist()
         self._spans = [(stop - size, stop) for stop, size in zip(stops, sizes, strict=True) if size]
@@ -421,7 +421,7 @@ class _Writer:
         distinct, codes = np.unique(numbers, return_inverse=True)
         return self._encode_codes(distinct, codes)
 
-    def _encode_codes(self, distinct: Bits, codes: NDArray[np.int64]) -> Column:
+    def _encode_codes(self, distinct: Bits, codes: Ints) -> Column:
         """Encode a column as its ascending distinct values and one code per row.
 
         Codes are stored in the order of candidates or of memory ids, whichever compresses better.
@@ -438,13 +438,13 @@ def _count_bytes(column: Column) -> int:
     return sum(len(part) for part in column if isinstance(part, bytes))
 
 
-def _order_by_memory(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+def _order_by_memory(ids: Ints) -> Ints:
     """Return the indices that stably sort candidates by memory id."""
     small = ids.astype(np.uint16) if len(ids) and ids.min() >= 0 and ids.max() < 1 << 16 else ids
     return np.argsort(small, kind="stable")
 
 
-def _find_instants(values: Floats, at: NDArray[np.int64]) -> Bits | None:
+def _find_instants(values: Floats, at: Ints) -> Bits | None:
     """Return instants that reproduce a column of ages in days, or None if none do.
 
     The first 64 numbers are tested first, because most columns do not contain days.
@@ -463,7 +463,7 @@ def _find_instants(values: Floats, at: NDArray[np.int64]) -> Bits | None:
     return instants
 
 
-def _days_since(instants: Bits, at: NDArray[np.int64]) -> Floats:
+def _days_since(instants: Bits, at: Ints) -> Floats:
     """Return the days from each instant to its recall, or NaN for a missing instant."""
     days = np.maximum((at - np.where(instants == _NEVER, at, instants)) / DAY, 0.0)
     days[instants == _NEVER] = np.nan
@@ -565,7 +565,7 @@ class Segment:
         )
 
     @cached_property
-    def ids(self) -> NDArray[np.int64]:
+    def ids(self) -> Ints:
         """The memory id of each candidate."""
         steps = _decompress(self._column(IDS)[1]).astype(np.int64)
         if not len(steps):
@@ -680,17 +680,17 @@ class Segment:
         return np.asarray(distinct[numbers])
 
     @cached_property
-    def _at(self) -> NDArray[np.int64]:
+    def _at(self) -> Ints:
         return np.repeat(np.array(self.recalls.at, dtype=np.int64), self.recalls.size)
 
     @cached_property
-    def _starts(self) -> NDArray[np.int64]:
+    def _starts(self) -> Ints:
         """For each candidate, the index of the first candidate of the same recall."""
         sizes = np.array(self.recalls.size)
         return np.repeat(np.cumsum(sizes) - sizes, sizes)
 
     @cached_property
-    def _by_memory(self) -> NDArray[np.int64]:
+    def _by_memory(self) -> Ints:
         return _order_by_memory(self.ids)
 
     def slates(self, questions: Mapping[int, bytes]) -> Iterable[Slate]:

@@ -22,6 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, NewerLab
+from memlab.kernel.base.arrays import Floats, Ints
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 
@@ -131,16 +132,16 @@ class Slate(Displayed):
     state: int
     cut: str
     sampler: str
-    ids: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    numbers: dict[str, NDArray[np.float64]]
+    ids: Ints
+    scores: Floats
+    numbers: dict[str, Floats]
     words: dict[str, list[str | None]]
     shown: tuple[int, ...]
     decision: int = 0
     seed: int | None = None
     kappa: float | None = None
-    ranks: NDArray[np.int64] | None = None
-    propensity: NDArray[np.float64] | None = None
+    ranks: Ints | None = None
+    propensity: Floats | None = None
     conditional: tuple[float, ...] = ()
     probes: tuple[int, ...] = ()
     session: str | None = None
@@ -170,7 +171,7 @@ class Slate(Displayed):
         return table(self, best.columns, rows, notes=notes)
 
     @cached_property
-    def places(self) -> NDArray[np.int64]:
+    def places(self) -> Ints:
         """The index of each shown item among the candidates.
 
         Raises InputError if a shown item is not a candidate.
@@ -185,7 +186,7 @@ class Slate(Displayed):
         return indices
 
     @cached_property
-    def ranking(self) -> NDArray[np.int64]:
+    def ranking(self) -> Ints:
         """The 1-based rank of each candidate: from ``ranks``, or by score, then id."""
         if self.ranks is not None:
             return self.ranks
@@ -194,7 +195,7 @@ class Slate(Displayed):
         return ranks
 
     @cached_property
-    def inclusion(self) -> NDArray[np.float64]:
+    def inclusion(self) -> Floats:
         """The inclusion probability of each candidate: ``propensity``, or 1 if shown."""
         if self.propensity is not None:
             return self.propensity
@@ -253,7 +254,7 @@ def _are_equal(first: Any, second: Any) -> bool:
     return bool(first == second)
 
 
-def number_series(name: str, values: NDArray[np.float64], *, flag: bool) -> pl.Series:
+def number_series(name: str, values: Floats, *, flag: bool) -> pl.Series:
     """Return a numeric feature as a series, boolean for a flag, with null for NaN."""
     if not flag:
         return pl.Series(name, values, nan_to_null=True)
@@ -354,7 +355,7 @@ def constants_of(**fields: Any) -> Constants:
 
 
 def encode(
-    slate: Slate, *, constants: Constants | None = None, table: NDArray[np.float64] | None = None
+    slate: Slate, *, constants: Constants | None = None, table: Floats | None = None
 ) -> bytes:
     """Encode a slate for the journal. Equal slates give equal bytes.
 
@@ -401,7 +402,7 @@ def encode(
     return _MAGIC + bytes([BLOB_FORMAT]) + zlib.crc32(body).to_bytes(4, "little") + body
 
 
-def _encode_rows(numbers: NDArray[np.float64]) -> tuple[bytes, list[NDArray[Any]]]:
+def _encode_rows(numbers: Floats) -> tuple[bytes, list[NDArray[Any]]]:
     """Choose an encoding for each row of a table; return the encodings and the encoded rows."""
     if not numbers.size:
         return bytes([_WHOLE]) * len(numbers), []
@@ -493,8 +494,8 @@ def decode(blob: bytes, *, decision: int = 0) -> Slate:
 
 
 def _decode_numbers(
-    header: _Header, encodings: NDArray[np.uint8], whole: NDArray[np.float64], rest: memoryview
-) -> list[NDArray[np.float64]]:
+    header: _Header, encodings: NDArray[np.uint8], whole: Floats, rest: memoryview
+) -> list[Floats]:
     """Decode the columns of numeric features.
 
     ``whole`` has the columns stored as float64, and ``rest`` the bytes of all other columns.

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base import arguments
+from memlab.kernel.base.arrays import Floats, Ints
 from memlab.kernel.base.clock import When, from_micros, to_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
@@ -188,12 +189,12 @@ def _build_exposures(slates: Sequence[Slate]) -> pl.DataFrame:
     )
 
 
-def _inclusion_of(slate: Slate) -> NDArray[np.float64]:
+def _inclusion_of(slate: Slate) -> Floats:
     """Return a slate's inclusion probabilities without caching them in the slate."""
     return slate.inclusion if slate.propensity is None else slate.propensity
 
 
-def _ranking_of(slate: Slate) -> NDArray[np.int64]:
+def _ranking_of(slate: Slate) -> Ints:
     """Return a slate's ranks without caching them in the slate."""
     return slate.ranking if slate.ranks is None else slate.ranks
 

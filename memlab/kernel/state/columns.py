@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Flags, Ints, Rows
 from memlab.kernel.base.scratch import enlarge
 
 _SEAL_AT = 4096
@@ -95,17 +96,17 @@ class Numbers:
         self._grow(size + count)
         self._data[size : self._size] = np.nan if value is None else value
 
-    def set(self, rows: NDArray[np.int64], values: Any) -> None:
+    def set(self, rows: Ints, values: Any) -> None:
         """Set the values of ``rows``: one value for all rows, or one for each row."""
         self._materialize()
         self._data[rows] = values
 
-    def add(self, rows: NDArray[np.int64], amount: float) -> None:
+    def add(self, rows: Ints, amount: float) -> None:
         """Add ``amount`` to the value of each row. Rows must be unique."""
         self._materialize()
         self._data[rows] += amount
 
-    def raise_to(self, rows: NDArray[np.int64], minimum: float) -> None:
+    def raise_to(self, rows: Ints, minimum: float) -> None:
         """Raise the values of ``rows`` to at least ``minimum``. Rows must be unique."""
         self._materialize()
         self._data[rows] = np.maximum(self._data[rows], minimum)
@@ -126,9 +127,7 @@ class Numbers:
         self._data, self._size = enlarge(self._data, self._size, size), size
 
 
-def gather_numbers(
-    columns: Iterable[Numbers], rows: NDArray[np.int64], into: Iterable[NDArray[Any]]
-) -> None:
+def gather_numbers(columns: Iterable[Numbers], rows: Ints, into: Iterable[NDArray[Any]]) -> None:
     """Copy the values of ``rows`` from each column into the array paired with the column."""
     for column, out in zip(columns, into, strict=True):
         if column.has_values:
@@ -145,16 +144,16 @@ class RecentTimes(Numbers):
 
     NEVER = np.iinfo(np.int64).min  # sorts before every time, so rows need no counts
 
-    def __init__(self, depth: int, values: NDArray[np.int64] | None = None) -> None:
+    def __init__(self, depth: int, values: Ints | None = None) -> None:
         super().__init__(np.int64, np.empty((0, depth)) if values is None else values)
 
-    def append(self, values: Sequence[int] | NDArray[np.int64]) -> None:
+    def append(self, values: Sequence[int] | Ints) -> None:
         """Add one row for each time, with this time as the row's only value."""
         block = np.full((len(values), self._data.shape[1]), self.NEVER)
         block[:, 0] = values
         super().append(block)
 
-    def set_times(self, rows: NDArray[np.int64], times: Sequence[Sequence[int]]) -> None:
+    def set_times(self, rows: Ints, times: Sequence[Sequence[int]]) -> None:
         """Replace the times of each of ``rows`` by a list of times, newest first.
 
         Only the first ``depth`` times of each list are stored.
@@ -162,7 +161,7 @@ class RecentTimes(Numbers):
         depth = self._data.shape[1]
         self._data[rows] = [[*row[:depth], *[self.NEVER] * (depth - len(row))] for row in times]
 
-    def add_time(self, rows: NDArray[np.int64], time: int) -> None:
+    def add_time(self, rows: Ints, time: int) -> None:
         """Insert ``time`` into the times of each row, keeping them newest first.
 
         Rows must be unique. If a row is full, its oldest time is dropped.
@@ -180,7 +179,7 @@ class RecentTimes(Numbers):
             columns < position, before, np.where(columns == position, time, shifted)
         )
 
-    def drop_time(self, rows: NDArray[np.int64], time: int) -> None:
+    def drop_time(self, rows: Ints, time: int) -> None:
         """Remove one occurrence of ``time`` from each row's times. Rows must be unique."""
         before = self._data[rows]
         match = before == time
@@ -225,7 +224,7 @@ class Names:
         """Whether any row ever had a string other than the default."""
         return self._codes.has_values
 
-    def is_in(self, names: Iterable[str | None], start: int = 0) -> NDArray[np.bool_]:
+    def is_in(self, names: Iterable[str | None], start: int = 0) -> Flags:
         """Return a mask of the rows, from ``start`` on, whose string is in ``names``.
 
         None in ``names`` matches rows without a string.
@@ -247,7 +246,7 @@ class Names:
         """Add one row for each code of the vocabulary."""
         self._codes.append(codes)
 
-    def set(self, rows: NDArray[np.int64], names: str | Sequence[str | None] | None) -> None:
+    def set(self, rows: Ints, names: str | Sequence[str | None] | None) -> None:
         """Set the strings of ``rows``: one string for all rows, or one for each row."""
         if names is None or isinstance(names, str):
             self._codes.set(rows, self._intern(names))
@@ -268,7 +267,7 @@ class Names:
         code = int(self.codes[row])
         return None if code < 0 else self.vocabulary[code]
 
-    def series(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
+    def series(self, name: str, rows: Ints | None = None) -> pl.Series:
         """Return the strings of ``rows``, by default of all rows, as a Polars series."""
         codes = self.codes if rows is None else self.codes[rows]
         if not self.vocabulary:
@@ -281,14 +280,14 @@ class Names:
         """A read-only mapping from each string of the vocabulary to its code."""
         return self._code
 
-    def to_objects(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+    def to_objects(self, rows: Ints) -> NDArray[Any]:
         """Return the strings of ``rows`` as an object array, with None for null."""
         if len(self._table) != len(self.vocabulary) + 1:
             self._table = np.array([*self.vocabulary, None], dtype=object)
         return np.asarray(self._table[self._codes.values[rows]])
 
 
-def read_words(columns: Iterable[Names], rows: NDArray[np.int64]) -> list[list[str | None]]:
+def read_words(columns: Iterable[Names], rows: Ints) -> list[list[str | None]]:
     """Return the strings of ``rows`` in each column, with None for null."""
     return [
         column.to_objects(rows).tolist() if column.has_values else [column.default] * len(rows)
@@ -333,7 +332,7 @@ class Texts:
         value: str | None = self._base[row] if row < sealed else self._delta[row - sealed]
         return value
 
-    def to_list(self, rows: NDArray[np.int64]) -> list[str | None]:
+    def to_list(self, rows: Ints) -> list[str | None]:
         """Return the texts of ``rows``."""
         base, sealed = self._base, len(self._base)
         if len(rows) > _ONE_BY_ONE and rows.max() < sealed:
@@ -386,7 +385,7 @@ class _Sparse(Generic[V]):
         else:
             self._values[row] = value
 
-    def series(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
+    def series(self, name: str, rows: Ints | None = None) -> pl.Series:
         """Return the values of ``rows`` (all rows by default) as a series called ``name``."""
         if rows is not None:
             return pl.Series(
@@ -474,8 +473,6 @@ def extend_columns(columns: Iterable[GrowingColumn], values: Iterable[Any], coun
 # -- The order of memories within each session, derived from the column of sessions at first use ------------------------
 
 
-Rows = NDArray[np.int64]
-
 _STEPS = 100
 """Maximum number of steps over rows outside a mask, a microsecond each. One pass over all rows crosses longer runs."""
 
@@ -498,9 +495,7 @@ class Sessions:
         self._update(contexts)
         return int(self._last[code]) if code >= 0 else -1
 
-    def around(
-        self, contexts: Names, rows: Rows, reach: int, mask: NDArray[np.bool_] | None = None
-    ) -> Rows:
+    def around(self, contexts: Names, rows: Rows, reach: int, mask: Flags | None = None) -> Rows:
         """Return each row and its neighbours in its session, as i64[1 + 2 reach, rows].
 
         Line 0 of the array has the rows themselves. The next ``reach`` lines have the preceding rows, nearest first,
@@ -517,9 +512,7 @@ class Sessions:
                 window[1 + side * reach + step] = current
         return window
 
-    def _step(
-        self, codes: NDArray[Any], rows: Rows, side: int, mask: NDArray[np.bool_] | None
-    ) -> Rows:
+    def _step(self, codes: NDArray[Any], rows: Rows, side: int, mask: Flags | None) -> Rows:
         """Return the row before (side 0) or after (side 1) each row; -1 stays -1."""
         neighbours = self._neighbours[side]
         stepped: Rows = neighbours[rows].astype(np.int64)

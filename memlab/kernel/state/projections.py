@@ -17,9 +17,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.journal import Event
 from memlab.kernel.registry import Owned, Registry
 from memlab.kernel.schema import NEVER
@@ -221,9 +221,9 @@ class Tombstones(Projection):
     False
     """
 
-    name: ClassVar[str] = "purged"
-    kinds: ClassVar[tuple[str, ...]] = ("purge",)
-    dumped: ClassVar[Field] = mapping_field(
+    name = "purged"
+    kinds = ("purge",)
+    dumped = mapping_field(
         {"hashes": list_field(Field("bytes"), Field("bytes")), "origins": Field("word")},
     )
 
@@ -377,9 +377,9 @@ class Entities(Projection):
     (True, None)
     """
 
-    name: ClassVar[str] = "entities"
-    kinds: ClassVar[tuple[str, ...]] = (EVERY_KIND,)
-    dumped: ClassVar[Field] = mapping_field(
+    name = "entities"
+    kinds = (EVERY_KIND,)
+    dumped = mapping_field(
         {
             "entries": list_field(
                 Field("entity", held="reference"),
@@ -442,7 +442,7 @@ class Entities(Projection):
         """Return the number of the entity that ``number`` is finally merged into."""
         return self.list_ancestors(number)[-1]
 
-    def find_roots(self) -> NDArray[np.int64]:
+    def find_roots(self) -> Ints:
         """Return the entity that each entity is finally merged into, by entity number."""
         roots = np.arange(len(self.entries), dtype=np.int64)
         for number in self._merged:

@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import ExtensionError, NewerLab
+from memlab.kernel.base.arrays import Flags, Ints
 from memlab.kernel.graph import NODE_KINDS, Edges, Nodes, node_kinds, node_numbers
 from memlab.kernel.index import Vectors, Words
 from memlab.kernel.journal import Event, check_event_format
@@ -278,7 +279,7 @@ class State:
         weight = np.asarray(part["weight"], dtype=np.float64)
         self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes)
 
-    def _set(self, event: Event, rows: NDArray[np.int64], columns: dict[str, Any]) -> None:
+    def _set(self, event: Event, rows: Ints, columns: dict[str, Any]) -> None:
         """Assign values to ``rows``: one value for all rows, or a list with one per row."""
         for name, values in columns.items():
             if name not in MEMORY or name in FIXED:
@@ -296,7 +297,7 @@ class State:
                 self.generation += 1
                 self.changes += 1
 
-    def _set_list(self, event: Event, rows: NDArray[np.int64], name: str, values: Any) -> None:
+    def _set_list(self, event: Event, rows: Ints, name: str, values: Any) -> None:
         """Assign lists of strings to rows; lists of tags also update the edges to tags."""
         lists = self.lists[name]
         if name == "tags":
@@ -421,7 +422,7 @@ class State:
             max_degree=edges.get("most"),
         )
 
-    def _relations(self, event: Event, names: Sequence[str]) -> NDArray[np.int64]:
+    def _relations(self, event: Event, names: Sequence[str]) -> Ints:
         """Return the codes of relations. Raises NewerLab for an invalid name."""
         unknown = next((name for name in names if not is_open_word(name)), None)
         if unknown is not None:
@@ -498,7 +499,7 @@ class State:
                 self.vectors.append(block)
                 embedded = len(self.vectors)
 
-    def drop_unembedded(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def drop_unembedded(self, rows: Ints) -> Ints:
         """Filter ascending ``rows`` to the rows whose vectors are already computed."""
         return rows[rows.searchsorted(self.unembedded) :] if self.unembedded else rows
 
@@ -544,9 +545,7 @@ class State:
             or None
         )
 
-    def rows_around(
-        self, rows: NDArray[np.int64], reach: int, mask: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.int64]:
+    def rows_around(self, rows: Ints, reach: int, mask: Flags | None = None) -> Ints:
         """Return each row and its neighbours in its session, as i64[1 + 2 reach, rows].
 
         See ``Sessions.around`` for the order of the lines and for ``mask``.
@@ -561,7 +560,7 @@ class State:
             self._frame = (self.seq, pl.DataFrame([self.column(name) for name in ("id", *MEMORY)]))
         return self._frame[1].clone()
 
-    def column(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
+    def column(self, name: str, rows: Ints | None = None) -> pl.Series:
         """Return a copy of one column of ``memories``, for all rows or for ``rows``.
 
         Copying all columns of a million memories would take seconds. With ``rows``, the values come in the order of
@@ -625,7 +624,7 @@ class State:
         )
 
 
-def to_datetimes(name: str, instants: NDArray[np.int64]) -> pl.Series:
+def to_datetimes(name: str, instants: Ints) -> pl.Series:
     """Return microseconds as a series of times in UTC, with null for ``NEVER``."""
     series = pl.Series(name, np.array(instants))
     return series.set(series == NEVER, None).cast(_STAMP)
@@ -726,7 +725,7 @@ def _fold_registers(projections: Mapping[str, Projection], event: Event) -> None
         projections[name].load(dumped)
 
 
-def _resolve_ends(ends: list[int], imported: NDArray[np.int64]) -> NDArray[np.int64]:
+def _resolve_ends(ends: list[int], imported: Ints) -> Ints:
     """Convert the ends of imported edges (ids, or negative indices) to node codes.
 
     An end below zero is a position in ``imported``.

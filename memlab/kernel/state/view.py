@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Flags, Ints
 from memlab.kernel.graph import NODE_KINDS, node_kinds
 from memlab.kernel.index import Words
 from memlab.kernel.journal import Event
@@ -129,7 +129,7 @@ class _SeenTexts(Texts):
         """Return the text of one row."""
         return None if self._hidden[row] else self._full.value_at(row)
 
-    def to_list(self, rows: NDArray[np.int64]) -> list[str | None]:
+    def to_list(self, rows: Ints) -> list[str | None]:
         """Return the texts of ``rows``."""
         texts = self._full.to_list(rows)
         for position in np.flatnonzero(self._hidden[rows]).tolist():
@@ -548,10 +548,6 @@ def _keep_flagged(values: Any, flags: Sequence[bool]) -> Any:
         else values
     )
 
-
-Ints = NDArray[np.int64]
-
-Flags = NDArray[np.bool_]
 
 Asker = Callable[[int], str | None]
 """A function from the number of a logged recall to the viewer who asked it."""

@@ -32,6 +32,7 @@ from memlab.errors import (
     ReadOnlyLab,
     UnknownName,
 )
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.base.clock import Clock
 from memlab.kernel.base.logs import LOGGER
 from memlab.kernel.base.scratch import return_memory
@@ -853,7 +854,7 @@ class Store:
                 "embedder", self._embedder_body(waiting=count if later else 0), at=self.clock()
             )
 
-    def calibrate_embedder(self, eligible: Callable[[State], NDArray[np.int64]]) -> None:
+    def calibrate_embedder(self, eligible: Callable[[State], Ints]) -> None:
         """Calibrate a user's embedder if the lab has enough memories and no calibration yet.
 
         ``eligible`` returns the rows whose texts the embedder may get.

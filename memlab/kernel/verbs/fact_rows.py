@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Rows
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import (
@@ -19,9 +19,6 @@ from memlab.kernel.state import (
     entity_key,
     normalize_entity_name,
 )
-
-Rows = NDArray[np.int64]
-
 
 # The code of the relation "mentions", the columns that hold names of entities, and the two ways
 # in which the words of a predicate are separated: livesIn, and lives_in or "lives in".

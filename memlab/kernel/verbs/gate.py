@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, MemoryOff
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.journal import Event
 from memlab.kernel.privacy import refuse
@@ -92,9 +92,9 @@ _CREATOR = Field("creator", held="reference", shared=True)
 class Switches(Projection):
     """Projects for which memory is off (None: everything), with time and reason."""
 
-    name: ClassVar[str] = "switches"
-    kinds: ClassVar[tuple[str, ...]] = ("switch",)
-    events: ClassVar[tuple[EventType, ...]] = (
+    name = "switches"
+    kinds = ("switch",)
+    events = (
         EventType(
             "switch",
             "Memory was switched on or off for a project, or for all.",
@@ -107,7 +107,7 @@ class Switches(Projection):
             },
         ),
     )
-    dumped: ClassVar[Field] = list_field(
+    dumped = list_field(
         mapping_field({"project": _DECLARED_PROJECT, "since": TIME, "reason": REASON})
     )
 
@@ -164,9 +164,9 @@ class Consents(Projection):
     A consent is valid only for this lab, so no export contains consents.
     """
 
-    name: ClassVar[str] = "consents"
-    kinds: ClassVar[tuple[str, ...]] = ("switch",)
-    dumped: ClassVar[Field] = list_field(
+    name = "consents"
+    kinds = ("switch",)
+    dumped = list_field(
         mapping_field(
             {
                 "project": _DECLARED_PROJECT,
@@ -178,7 +178,7 @@ class Consents(Projection):
             }
         )
     )
-    exported: ClassVar[bool] = False
+    exported = False
 
     def __init__(self) -> None:
         self._consents: dict[str | None, dict[str, Any]] = {}
@@ -297,7 +297,7 @@ def apply_switches(
 def calibrate_embedder(core: Core) -> None:
     """Calibrate the embedder, if due, on the memories that a plain recall may show."""
 
-    def find_rows(state: State) -> NDArray[np.int64]:
+    def find_rows(state: State) -> Ints:
         filters, off = apply_switches(core.store, state, None, Filters())
         if off is not None:
             return np.empty(0, dtype=np.int64)

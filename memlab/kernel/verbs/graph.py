@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, overload
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.kernel.base.arguments import Count, Seconds, Share, Within, checked
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.base.display import Displayed, code_block
 from memlab.kernel.base.printable import printable
 from memlab.kernel.graph import NODE_KINDS, Trace, activate, node_kinds, node_numbers, trace
@@ -660,7 +660,7 @@ def activate_nodes(
     return frame.sort("activation", "hops", "kind", "id", descending=[True, False, False, False])
 
 
-def label_nodes(state: State, nodes: NDArray[np.int64]) -> list[str]:
+def label_nodes(state: State, nodes: Ints) -> list[str]:
     """Return a label for each node: a memory's id and first words, or the node's name."""
     names = state.nodes.names(nodes)
     result = []

@@ -58,9 +58,9 @@ _ASKED = {
 class Gaps(Projection):
     """Queries for which the lab had no answer, keyed by the event that recorded them."""
 
-    name: ClassVar[str] = "gaps"
-    kinds: ClassVar[tuple[str, ...]] = ("verify", "close-gap")
-    events: ClassVar[tuple[EventType, ...]] = (
+    name = "gaps"
+    kinds = ("verify", "close-gap")
+    events = (
         EventType(
             "close-gap",
             "A gap was closed.",
@@ -71,7 +71,7 @@ class Gaps(Projection):
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {
         "verify": {"gap": mapping_field(_ASKED, asker=True)}
     }
-    dumped: ClassVar[Field] = list_field(
+    dumped = list_field(
         mapping_field(
             {
                 **_ASKED,
@@ -154,12 +154,10 @@ Feedback on a recall arrives soon after it, so older recalls are rarely needed.
 class Judged(Projection):
     """Successful memories of the latest recalls, and recalls that a verifier judged."""
 
-    name: ClassVar[str] = "judged"
-    kinds: ClassVar[tuple[str, ...]] = ("feedback", "verify")
-    dumped: ClassVar[Field] = mapping_field(
-        {"successes": list_field(NUMBER, MEMORY_ID), "verified": NUMBER}
-    )
-    exported: ClassVar[bool] = False
+    name = "judged"
+    kinds = ("feedback", "verify")
+    dumped = mapping_field({"successes": list_field(NUMBER, MEMORY_ID), "verified": NUMBER})
+    exported = False
 
     def __init__(self) -> None:
         self._successes: dict[int, list[int]] = {}
@@ -207,10 +205,10 @@ def _trim(decisions: dict[int, Any]) -> None:
 class LastShown(Projection):
     """The number of the last recall that showed each memory."""
 
-    name: ClassVar[str] = "last-shown"
-    kinds: ClassVar[tuple[str, ...]] = ("recall",)
-    dumped: ClassVar[Field] = Field("tuple", items=(MEMORY_ID, NUMBER))
-    exported: ClassVar[bool] = False
+    name = "last-shown"
+    kinds = ("recall",)
+    dumped = Field("tuple", items=(MEMORY_ID, NUMBER))
+    exported = False
 
     def __init__(self) -> None:
         self._decisions: dict[int, int] = {}
@@ -242,9 +240,9 @@ _DESCRIBED = {
 class TagDescriptions(Projection):
     """Descriptions of tags, visible to every reader of the lab."""
 
-    name: ClassVar[str] = "tags"
-    kinds: ClassVar[tuple[str, ...]] = ("describe-tag",)
-    events: ClassVar[tuple[EventType, ...]] = (
+    name = "tags"
+    kinds = ("describe-tag",)
+    events = (
         EventType(
             "describe-tag",
             "A tag got a description, or an empty text removed it.",
@@ -252,7 +250,7 @@ class TagDescriptions(Projection):
         ),
     )
     # A description that a purge empties is removed.
-    dumped: ClassVar[Field] = list_field(mapping_field(_DESCRIBED), drops=True)
+    dumped = list_field(mapping_field(_DESCRIBED), drops=True)
 
     def __init__(self) -> None:
         self._descriptions: dict[str, str] = {}

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Flags, Floats, Ints, Rows
 from memlab.kernel.base.clock import DAY, Micros
 from memlab.kernel.language import changed_fields
 from memlab.kernel.policies import Pack
@@ -16,9 +17,6 @@ from memlab.kernel.schema import MEMORY, RELATIONS
 from memlab.kernel.state import Change, State, build_edges, build_values
 
 Outcome = Literal["success", "fail", "recalled", "verified", "rejected"]
-Rows = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 def reinforce(
@@ -210,7 +208,7 @@ def strengthen_pairs(
     )
 
 
-def strengthen_coactivated(state: State, pack: Pack, rows: NDArray[np.int64]) -> Change:
+def strengthen_coactivated(state: State, pack: Pack, rows: Ints) -> Change:
     """Return the changes to edges among the ascending ``rows`` that were shown together.
 
     The weight of an existing edge grows by the setting ``coactivation-gain``, to 1 at most, and its reinforcements by
@@ -233,8 +231,6 @@ def _sort_pair(pair: tuple[int, int]) -> tuple[int, int]:
     return min(pair), max(pair)
 
 
-def _find_edges(
-    state: State, ends: NDArray[np.int64], codes: NDArray[np.int64], *, either: bool
-) -> NDArray[np.int64]:
+def _find_edges(state: State, ends: Ints, codes: Ints, *, either: bool) -> Ints:
     """Return the number of the edge between each pair of nodes, or -1 without an edge."""
     return state.edges.find(ends[0], ends[1], codes, either=either)

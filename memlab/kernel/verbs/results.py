@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import RedactionWarning
 from memlab.kernel.base.arguments import checked, get_item, warn_caller
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Displayed, Markup, clip, render_html, table
 from memlab.kernel.base.printable import count_of, printable
@@ -346,8 +347,6 @@ class Feedback(Displayed):
 Outcome = Literal["added", "merged", "skipped"]
 """The outcome of a new memory: stored, merged into another, or left out because of a conflict."""
 
-Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Linked:
@@ -380,7 +379,7 @@ class Linked:
     whys: dict[int, str]
     change: Change
     texts: dict[int, str]
-    edges: tuple[Ints, Ints, Ints, NDArray[Any], NDArray[np.float64]]
+    edges: tuple[Ints, Ints, Ints, NDArray[Any], Floats]
     fact_times: list[list[Any]] = field(default_factory=list)
 
     @property
@@ -390,7 +389,7 @@ class Linked:
         return {**self.change.body(), **times}
 
     @property
-    def added(self) -> NDArray[np.bool_]:
+    def added(self) -> Flags:
         """A mask of the rows that were stored as new memories."""
         return np.array([outcome == "added" for outcome in self.outcomes], dtype=np.bool_)
 

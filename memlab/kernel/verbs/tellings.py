@@ -48,9 +48,9 @@ _SCHEMA: dict[str, Any] = {
 class Tellings(Projection):
     """Repeated statements of each memory, after its first statement."""
 
-    name: ClassVar[str] = "tellings"
-    kinds: ClassVar[tuple[str, ...]] = ("link",)
-    dumped: ClassVar[Field] = list_field(
+    name = "tellings"
+    kinds = ("link",)
+    dumped = list_field(
         mapping_field(
             {
                 "memory": MEMORY_ID,

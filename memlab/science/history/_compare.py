@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Share, Within, checked
+from memlab.kernel.base.arrays import Flags, Floats, Rows
 from memlab.kernel.base.clock import Micros
 from memlab.kernel.base.display import Displayed, Markup
 from memlab.kernel.base.printable import printable
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Rows = NDArray[np.int64]
 
 # The types are fixed, because a column may be null at all instants.
 _SCHEMA: dict[str, Any] = {
@@ -271,7 +270,7 @@ class _Course:
         self._shown = self._stale = self._judged = self._failed = 0
         return row
 
-    def _retention(self, rows: Rows, instant: Micros) -> NDArray[np.float64]:
+    def _retention(self, rows: Rows, instant: Micros) -> Floats:
         """Return the retention of memories under the lab's pack, clipped to 0..1."""
         retention = Moment(self._state, self._pack, rows, instant)["retention"]
         return np.clip(np.nan_to_num(np.asarray(retention, dtype=np.float64), nan=1.0), 0.0, 1.0)
@@ -284,7 +283,7 @@ def _find_live(state: State) -> Rows:
     return np.flatnonzero(np.isin(status.codes, wanted))
 
 
-def _find_stale(state: State, rows: Rows, now: Micros, declared: str) -> NDArray[np.bool_]:
+def _find_stale(state: State, rows: Rows, now: Micros, declared: str) -> Flags:
     """Return whether each memory is outdated.
 
     A memory is outdated if it is not recallable, is no longer valid, or states a single-valued

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import DatasetError, InputError, did_you_mean
 from memlab.kernel.base.arguments import Seed, checked
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.clock import DAY, HOUR, Micros, to_micros
 
 
@@ -151,7 +151,7 @@ class User:
                 )
 
     @checked
-    def reward(self, utility: NDArray[np.float64]) -> NDArray[np.float64]:
+    def reward(self, utility: Floats) -> Floats:
         """Return the expected reward of memories, given their utility.
 
         Parameters
@@ -167,7 +167,7 @@ class User:
         return np.asarray(self.errors + (1.0 - 2.0 * self.errors) * utility)
 
     @checked
-    def react(self, utility: NDArray[np.float64], rng: np.random.Generator) -> Reactions:
+    def react(self, utility: Floats, rng: np.random.Generator) -> Reactions:
         """Draw the user's reactions to memories.
 
         Parameters
@@ -203,9 +203,9 @@ class Reactions:
         The delay of the feedback, in microseconds.
     """
 
-    answered: NDArray[np.bool_]
-    success: NDArray[np.bool_]
-    delay: NDArray[np.int64]
+    answered: Flags
+    success: Flags
+    delay: Ints
 
 
 class Script(Protocol):
@@ -247,7 +247,7 @@ def generator(seed: int, concern: str) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(source))
 
 
-def utilities(question: QuestionEvent, index: Mapping[str, int], count: int) -> NDArray[np.float64]:
+def utilities(question: QuestionEvent, index: Mapping[str, int], count: int) -> Floats:
     """Return the utility of each of ``count`` memories for a question.
 
     ``index`` has the position of each memory by its ref.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Within, checked
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.clock import DAY, ManualClock, Micros
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
@@ -33,8 +34,6 @@ from memlab.science.simulation._events import (
 )
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

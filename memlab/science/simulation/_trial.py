@@ -16,10 +16,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Count, Seed, Taken, Within, checked
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.printable import count_of
@@ -38,7 +38,6 @@ from memlab.science.simulation._events import (
 from memlab.science.simulation._life import Life, live
 from memlab.science.simulation._world import World
 
-Floats = NDArray[np.float64]
 _SEEDS = 5
 """The default number of simulated runs of a world.
 

@@ -91,15 +91,15 @@ class Relationships(Projection):
     An event contains the values that a policy decided, so the fold runs no policy.
     """
 
-    name: ClassVar[str] = "relationships"
-    kinds: ClassVar[tuple[str, ...]] = ("conversation", "feedback")
-    events: ClassVar[tuple[EventType, ...]] = (
+    name = "relationships"
+    kinds = ("conversation", "feedback")
+    events = (
         EventType(
             "conversation", "An agent and its user had a conversation.", {"relationship": _IN_EVENT}
         ),
     )
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {"feedback": {"relationship": _IN_EVENT}}
-    dumped: ClassVar[Field] = list_field(
+    dumped = list_field(
         mapping_field(
             {
                 "agent": _DECLARED_AGENT,

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.base.clock import Micros, When
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.english import STOP_WORDS, vocabulary, words_of
@@ -322,7 +322,7 @@ _MIN_LETTERS = 3
 """Minimum letters of a word that may become a tag."""
 
 
-def find_common_tag(state: State, pack: Pack, rows: NDArray[np.int64]) -> str | None:
+def find_common_tag(state: State, pack: Pack, rows: Ints) -> str | None:
     """Return a tag that many memories have, but not all of them; see ``tag-share``.
 
     Ties are resolved by frequency, then by name. A single memory has no common tag.
@@ -336,7 +336,7 @@ def find_common_tag(state: State, pack: Pack, rows: NDArray[np.int64]) -> str | 
     return min(shared)[1] if shared else None
 
 
-def _infer_tag(state: State, pack: Pack, rows: NDArray[np.int64], query: str) -> str | None:
+def _infer_tag(state: State, pack: Pack, rows: Ints, query: str) -> str | None:
     """Infer a common tag for untagged memories of a query, if the pack infers such tags.
 
     The tag is a topic of all the memories, or else the longest word that they all share with the
@@ -367,7 +367,7 @@ def _infer_tag(state: State, pack: Pack, rows: NDArray[np.int64], query: str) ->
     return max(shared, key=len, default=None)
 
 
-def _add_tag(state: State, rows: NDArray[np.int64], tag: str) -> Change:
+def _add_tag(state: State, rows: Ints, tag: str) -> Change:
     """Return the change that adds a tag to the rows that lack the tag."""
     lists = state.lists["tags"]
     untagged = [row for row in rows.tolist() if tag not in lists.value_at(row)]

@@ -14,11 +14,11 @@ from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.io.formats import parse_messages
 from memlab.kernel.base.arguments import AsGiven, Called, Within, checked
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.clock import Micros, When
 from memlab.kernel.base.display import Displayed, bar, table
 from memlab.kernel.base.printable import printable
@@ -623,7 +623,7 @@ class LabCredits:
 
 def read_cues(
     store: Store, pack: Pack, slate: Slate, answer: Answer
-) -> tuple[NDArray[np.int64], dict[str, NDArray[np.float64]]]:
+) -> tuple[Ints, dict[str, Floats]]:
     """Return the ids of a recall's hits, and the cues of each hit.
 
     The caller must hold the lock of the state.
@@ -635,9 +635,7 @@ def read_cues(
     )
 
 
-def compute_credit(
-    pack: Pack, cue_values: Mapping[str, NDArray[np.float64]], ids: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def compute_credit(pack: Pack, cue_values: Mapping[str, Floats], ids: Ints) -> tuple[Floats, Flags]:
     """Return each memory's credit from -1 to 1, and a mask of credits that are not null."""
     policy = pack.policies["credit"]
     if not len(ids):
@@ -670,9 +668,7 @@ def get_calibration(state: State, pack: Pack) -> Calibration:
     )
 
 
-def _read_hits(
-    state: State, pack: Pack, slate: Slate
-) -> tuple[NDArray[np.int64], list[RetrievedMemory]]:
+def _read_hits(state: State, pack: Pack, slate: Slate) -> tuple[Ints, list[RetrievedMemory]]:
     """Return the ids and the contents of a recall's hits, without purged memories."""
     ids_list = [id for id in slate.shown if state.texts.value_at(id - 1)]
     ids = np.array(ids_list, dtype=np.int64)
@@ -725,7 +721,7 @@ def _join_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
-def _read_judged(store: Store, policy: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _read_judged(store: Store, policy: str) -> tuple[Floats, Floats]:
     """Return the policy's credits for judged memories, and the judgements of people."""
     # A reward takes precedence over an outcome, because a reward can have more than two values.
     credit: dict[tuple[int, int], float] = {}
@@ -749,7 +745,7 @@ def _read_judged(store: Store, policy: str) -> tuple[NDArray[np.float64], NDArra
     return np.array([credit[key] for key in keys]), np.array([useful[key] for key in keys])
 
 
-def _check_pairs(judged: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _check_pairs(judged: pl.DataFrame) -> tuple[Floats, Floats]:
     """Check the columns ``credit`` and ``useful`` of a frame, and return their values."""
     columns = []
     for name in ("credit", "useful"):

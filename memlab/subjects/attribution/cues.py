@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.clock import DAY, Micros
 from memlab.kernel.embedding import Embedder, load_embedder
 from memlab.kernel.english import NUMBER_WORDS, holds, padded, phrases, vocabulary, words_of
@@ -23,8 +24,6 @@ from memlab.kernel.index import Words, idf
 from memlab.subjects.attribution.dates import Days, compute_overlap, find_days
 from memlab.subjects.reading.claims import Statement
 from memlab.subjects.reading.utterances import utterance
-
-Floats = NDArray[np.float64]
 
 MAX_LENGTH = 20_000
 """The maximum characters that are read of an answer, a memory or another text."""

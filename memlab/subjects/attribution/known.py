@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event
@@ -30,8 +30,6 @@ from memlab.science.regression import fit_isotonic, fit_logistic, predict_chance
 
 # -- calibration: a rising curve from credit to probability of use, fitted to judgements
 
-
-Floats = NDArray[np.float64]
 
 MIN_PAIRS = 30
 """The minimum number of judged credits of a calibration; both outcomes must occur."""
@@ -199,9 +197,9 @@ An answer to an older recall may be read twice, and still counts once in a log.
 class Credited(Projection):
     """The judgements, attributed rewards and answers of the latest recalls."""
 
-    name: ClassVar[str] = "credited"
-    kinds: ClassVar[tuple[str, ...]] = ("feedback",)
-    dumped: ClassVar[Field] = Field(
+    name = "credited"
+    kinds = ("feedback",)
+    dumped = Field(
         "tuple",
         items=(
             list_field(NUMBER, MEMORY_ID),
@@ -209,7 +207,7 @@ class Credited(Projection):
             list_field(NUMBER, WORD),
         ),
     )
-    exported: ClassVar[bool] = False
+    exported = False
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {
         "feedback": {
             "confidence": NUMBER,
@@ -281,17 +279,17 @@ _CALIBRATION = {
 class Calibrated(Projection):
     """The latest calibration of each version of the policy ``credit``."""
 
-    name: ClassVar[str] = "calibrated"
-    kinds: ClassVar[tuple[str, ...]] = ("calibrate",)
-    events: ClassVar[tuple[EventType, ...]] = (
+    name = "calibrated"
+    kinds = ("calibrate",)
+    events = (
         EventType(
             "calibrate",
             "The confidence of attributed feedback was fitted to stated feedback.",
             _CALIBRATION,
         ),
     )
-    dumped: ClassVar[Field] = list_field(mapping_field(_CALIBRATION))
-    exported: ClassVar[bool] = False
+    dumped = list_field(mapping_field(_CALIBRATION))
+    exported = False
 
     def __init__(self) -> None:
         self._latest: dict[str, Calibration] = {}

@@ -13,10 +13,10 @@ from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, ReadOnlyLab, RenamedWarning, UnknownName
 from memlab.kernel.base.arguments import Seed, Within, checked
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.base.clock import Micros, from_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
@@ -56,7 +56,6 @@ from memlab.subjects.clusters.membership import get_centroids, rows_in_use
 from memlab.subjects.clusters.wording import write_summary
 
 Summarise = Callable[[list[str]], str]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

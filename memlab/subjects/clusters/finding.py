@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import require_extra
+from memlab.kernel.base.arrays import Floats, Ints
 
 # A direction is a vector without the mean of all vectors, rounded to a grid on which every sum is exact.
 #
@@ -21,8 +22,6 @@ from memlab.errors import require_extra
 # Components are multiples of 2**-24. So a dot product of two directions, and the sum of up to 2**29 directions, is
 # exact in f64. The result is the same for any order, batch or BLAS, and f32 stores a component without loss.
 
-
-Floats = NDArray[np.float64]
 
 # The precision of an f32 in 0.5..1, so that components fit into f32 without loss.
 _GRID = float(1 << 24)
@@ -71,9 +70,6 @@ def _normalize(matrix: Floats) -> Floats:
     """Scale each row to length 1, except rows of length 0."""
     length = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))[:, None]
     return np.asarray(np.divide(matrix, length, out=np.zeros_like(matrix), where=length > 1e-9))
-
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -417,7 +413,7 @@ def refine_clusters(
     return replace(result, radii=np.where(several, np.maximum(result.radii, radii), radii))
 
 
-def _pair_near_clusters(step: Clusters, radii: NDArray[np.float64], merge_ratio: float) -> Ints:
+def _pair_near_clusters(step: Clusters, radii: Floats, merge_ratio: float) -> Ints:
     """Return the number of each cluster's group after merging pairs of near clusters.
 
     The last entry is -1, so that the label -1 of rows without a cluster maps to itself.

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.kernel.base.arrays import Floats, Ints
 from memlab.kernel.graph import communities
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment
@@ -29,7 +29,6 @@ from memlab.subjects.clusters.membership import get_centroids, read_members, row
 from memlab.subjects.clusters.registers import Summaries, Summary
 from memlab.subjects.clusters.wording import Utterance, describe_groups
 
-Ints = NDArray[np.int64]
 Grouping = Literal["clusters", "communities"]
 
 # The code of the relation "derived-from" in the columns of edges.
@@ -299,7 +298,7 @@ def _summary_columns(state: State, rows: Ints) -> dict[str, Any]:
     numbers, lists = state.numbers, state.lists
     created = numbers["created"].values[rows]
 
-    def number(name: str) -> NDArray[np.float64]:
+    def number(name: str) -> Floats:
         """Return the values of a numeric column for the members of a group."""
         return numbers[name].values[rows]
 

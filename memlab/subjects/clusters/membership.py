@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Floats, Ints
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import RECALLABLE, RELATIONS
 from memlab.kernel.state import EVERYONE, NOBODY, Change, State, build_join
@@ -31,8 +32,6 @@ from memlab.subjects.clusters.finding import (
 )
 from memlab.subjects.clusters.registers import Centroids
 from memlab.subjects.clusters.wording import describe_groups, name_cluster
-
-Ints = NDArray[np.int64]
 
 # The code of the relation "in-cluster" in the columns of edges.
 _IN_CLUSTER = RELATIONS.index("in-cluster")
@@ -459,7 +458,7 @@ def _change_edges(
     names: Mapping[int, str],
     rows: Ints,
     new: Ints,
-    weight: NDArray[np.float64],
+    weight: Floats,
     gone: set[int],
 ) -> Change:
     """Return the edge changes that link each row to its new cluster.
@@ -505,9 +504,7 @@ def _redirect_edges(
     return Change(unlink=unlink, join=[part])
 
 
-def _edge_weights(
-    clusters: Clusters, state: State, rows: Ints, labels: Ints
-) -> NDArray[np.float64]:
+def _edge_weights(clusters: Clusters, state: State, rows: Ints, labels: Ints) -> Floats:
     """Return the cosine of each row to its cluster's centroid, or 0 without a cluster."""
     weight = np.zeros(len(rows))
     inside = labels >= 0
@@ -517,7 +514,7 @@ def _edge_weights(
     return weight
 
 
-def _round_weights(cosine: NDArray[np.float64]) -> NDArray[np.float64]:
+def _round_weights(cosine: Floats) -> Floats:
     """Return cosines clipped to 0..1 and rounded to four decimals."""
     return np.asarray(np.round(np.clip(cosine, 0.0, 1.0), _DIGITS), dtype=np.float64)
 

@@ -8,7 +8,7 @@ not refined. Clustering again keeps the name of each cluster whose members stay 
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -95,13 +95,13 @@ class Centroids(Projection):
     stored by creator in ``own``. Their events name the creator as ``of``.
     """
 
-    name: ClassVar[str] = "clusters"
-    kinds: ClassVar[tuple[str, ...]] = ("cluster", "refine")
-    events: ClassVar[tuple[EventType, ...]] = (
+    name = "clusters"
+    kinds = ("cluster", "refine")
+    events = (
         EventType("cluster", "Clusters were searched for, or gained members.", _FIELDS),
         EventType("refine", "Clusters were moved, merged, parted or ended.", _FIELDS),
     )
-    dumped: ClassVar[Field] = mapping_field(
+    dumped = mapping_field(
         {
             **_DUMPED,
             "own": mapping_field(
@@ -215,10 +215,10 @@ _IN_CLUSTER = RELATIONS.index("in-cluster")
 class Recalls(Projection):
     """The number of logged recalls since clusters were last refined."""
 
-    name: ClassVar[str] = "recalls"
-    kinds: ClassVar[tuple[str, ...]] = ("recall", "refine")
-    dumped: ClassVar[Field] = Field("tuple", items=(NUMBER, MEMORY_ID))
-    exported: ClassVar[bool] = False
+    name = "recalls"
+    kinds = ("recall", "refine")
+    dumped = Field("tuple", items=(NUMBER, MEMORY_ID))
+    exported = False
 
     def __init__(self) -> None:
         self.since_refined = 0
@@ -302,9 +302,9 @@ class Summary:
 class Summaries(Projection):
     """All summaries, by the id of the summary memory."""
 
-    name: ClassVar[str] = "summaries"
-    kinds: ClassVar[tuple[str, ...]] = ("consolidate", "unconsolidate")
-    events: ClassVar[tuple[EventType, ...]] = (
+    name = "summaries"
+    kinds = ("consolidate", "unconsolidate")
+    events = (
         EventType(
             "consolidate",
             "Summaries were written for memories that have something in common.",
@@ -326,7 +326,7 @@ class Summaries(Projection):
             replay="left-out",
         ),
     )
-    dumped: ClassVar[Field] = list_field(MEMORY_ID, TIME, WORD, _OF, _WAS, TIME)
+    dumped = list_field(MEMORY_ID, TIME, WORD, _OF, _WAS, TIME)
 
     def __init__(self) -> None:
         self.all: dict[int, Summary] = {}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.display import Markup, Table, clip, format_rows, render_text
 from memlab.subjects.clusters.topology import LAYERS
 from memlab.subjects.drawing import BLUE, GREY, ORANGE, draw_panels, render_svg
@@ -147,8 +147,6 @@ def build_parts(frames: Frames, notes: Sequence[str], figure: Figure) -> list[ob
 
 # The figure shows the sizes of the communities, and the layers of memories by week.
 
-
-Floats = NDArray[np.float64]
 
 width, height = 9.6, 4.0
 """The size of the figure in inches."""

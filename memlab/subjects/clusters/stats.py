@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.base.clock import Micros, When, from_micros, to_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.progress import bar
@@ -44,7 +44,7 @@ _BLOCK = 1 << 16
 """The number of memories per evaluation, so that intermediate columns take a few megabytes."""
 
 
-def label_memories(state: State, pack: Pack, rows: NDArray[np.int64], now: Micros) -> pl.Series:
+def label_memories(state: State, pack: Pack, rows: Ints, now: Micros) -> pl.Series:
     """Return the label of each row under the pack's ``label`` policy, or null without a label."""
     policy = pack.policies["label"]
     parts = [pl.Series("layer", [], dtype=pl.String)]
@@ -54,8 +54,6 @@ def label_memories(state: State, pack: Pack, rows: NDArray[np.int64], now: Micro
         parts.append(labels if nulls is None else labels.set(pl.Series(nulls), None))
     return pl.concat(parts)
 
-
-Ints = NDArray[np.int64]
 
 _MOST_EDGES = 300_000
 """Maximum number of edges for computing communities, which takes about 6 s on one core."""

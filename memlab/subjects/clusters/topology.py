@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.clock import When, from_micros, to_micros
 from memlab.kernel.graph import (
     NODE_KINDS,
@@ -19,9 +19,6 @@ from memlab.kernel.graph import (
     node_kinds,
     simple_graph,
 )
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # A clustering coefficient takes 0.7 ms per member, so it is estimated from at most _TRIED members of the _CLUSTERED
 # largest communities. Three central memories fit into one cell of a table.
@@ -127,7 +124,7 @@ def measure_topology(
     )
 
 
-def newest_edges(edges: Edges, max_edges: int) -> NDArray[np.bool_] | None:
+def newest_edges(edges: Edges, max_edges: int) -> Flags | None:
     """Return a mask of the newest memories' edges, or None if there are few edges.
 
     Returns None if there are at most `max_edges` edges. Most edges of a memory lead to memories from shortly before. So
@@ -275,7 +272,7 @@ def _count_components(graph: SimpleGraph) -> tuple[int, int]:
     return int(np.count_nonzero(sizes)), int(sizes.max())
 
 
-def _both_labelled(community: Ints, left: Ints, right: Ints) -> NDArray[np.bool_]:
+def _both_labelled(community: Ints, left: Ints, right: Ints) -> Flags:
     """Return a mask of the pairs whose two ends both belong to a community."""
     return np.asarray((community[left] >= 0) & (community[right] >= 0))
 

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.base.clock import Micros, from_micros
 from memlab.kernel.embedding import Embedder
 from memlab.kernel.english import STOP_WORDS
@@ -326,8 +327,6 @@ def _join_sentences(sentences: Sequence[Utterance]) -> str:
 
 # The name of a cluster has distinguishing terms that reveal neither a single memory nor a private one.
 
-
-Ints = NDArray[np.int64]
 
 _WORDS_OF_NAME = 3
 """Maximum number of terms in a name, as in the heading of a summary."""

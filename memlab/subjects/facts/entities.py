@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arrays import Floats, Rows
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.english import lexicon, table
@@ -44,8 +44,6 @@ from memlab.kernel.verbs.fact_rows import find_mention_edges, get_entities
 
 # The code of the relation in the edge columns.
 _MENTIONS = RELATIONS.index("mentions")
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -260,7 +258,7 @@ def _rename_column(rows: Rows, column: str, name: str) -> Change:
     return Change(set=[build_values(_ids(rows), **{column: name})]) if len(rows) else Change()
 
 
-def _link_rows(rows: Rows, name: str, weights: NDArray[np.float64]) -> Change:
+def _link_rows(rows: Rows, name: str, weights: Floats) -> Change:
     """Return the change that links memories to an entity."""
     if not len(rows):
         return Change()

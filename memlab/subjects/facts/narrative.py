@@ -14,8 +14,8 @@ from functools import cache
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Flags, Rows
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.english import lexicon
@@ -113,8 +113,6 @@ def _compile_pronouns() -> re.Pattern[str]:
     """Return a pattern that matches first-person pronouns."""
     return re.compile(rf"\b(?:{'|'.join(lexicon()['first-person']['pronouns'])})\b", re.IGNORECASE)
 
-
-Rows = NDArray[np.int64]
 
 USER = "user"
 """The entity of the person who talks with the assistant."""
@@ -245,7 +243,7 @@ def write_profile(
 
 
 def select_profile_rows(
-    state: State, pack: Pack, entity: str, now: int, *, visible: NDArray[np.bool_] | None = None
+    state: State, pack: Pack, entity: str, now: int, *, visible: Flags | None = None
 ) -> Rows:
     """Return the rows of memories for an entity's profile, in descending order of score.
 

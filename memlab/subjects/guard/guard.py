@@ -13,13 +13,14 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Report, Table
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.policies import Pack, PolicyLike, as_pack
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.policies.policies import begin_challenge
-from memlab.subjects.guard.process import Floats, LossProcess, forecast_recalls
+from memlab.subjects.guard.process import LossProcess, forecast_recalls
 from memlab.subjects.guard.register import GuardRecord, Guards
 
 _LOSSES = (0.1, 0.2, 0.4, 0.8)

@@ -17,12 +17,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.science.distributions import normal_cdf
 from memlab.science.evaluation.parts import excluded_mean, log_mixture, observation_penalties
-
-Floats = NDArray[np.float64]
 
 GAINS: Floats = 0.2 * 2.0 ** (np.arange(10) / 2)
 """The rates of the mixture, times 1 / (p (1 - p)).
@@ -108,7 +106,7 @@ class LossProcess:
         self._count, self._sums = np.zeros((2, runs)), np.zeros((2, runs))
         self._penalties = np.zeros((2, len(GAINS), runs))
 
-    def add(self, guarded: NDArray[np.int64], reward: Floats) -> None:
+    def add(self, guarded: Ints, reward: Floats) -> None:
         """Add one recall to each run.
 
         ``guarded`` is 1 if the results were those of the guarded pack, 0 for the active pack, and
@@ -135,7 +133,7 @@ class LossProcess:
             self._count[pack] += guarded == pack
             self._sums[pack] += np.where(guarded == pack, reward, 0.0)
 
-    def exceeds(self, tolerance: float, level: float) -> NDArray[np.bool_]:
+    def exceeds(self, tolerance: float, level: float) -> Flags:
         """Return whether the loss per recall exceeds ``tolerance`` with confidence ``level``."""
         excess = self.loss - tolerance * self.recalls
         mixture = log_mixture(excess, self._penalties[0], self.rates, WEIGHTS)

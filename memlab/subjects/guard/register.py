@@ -119,13 +119,13 @@ class GuardRecord:
 class Guards(Projection):
     """Packs that serve a share of recalls, and the loss of each."""
 
-    name: ClassVar[str] = "guards"
-    kinds: ClassVar[tuple[str, ...]] = ("challenge", "end-challenge", "recall", "feedback")
+    name = "guards"
+    kinds = ("challenge", "end-challenge", "recall", "feedback")
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {
         "challenge": {"guard": mapping_field({"*": NUMBER})},
         "recall": {"guarded": NUMBER},
     }
-    dumped: ClassVar[Field] = list_field(
+    dumped = list_field(
         mapping_field(
             {
                 **dict.fromkeys(("seq", "served", "decided", "stored", "latest"), NUMBER),
@@ -137,7 +137,7 @@ class Guards(Projection):
             }
         )
     )
-    exported: ClassVar[bool] = False
+    exported = False
 
     def __init__(self) -> None:
         self.records: list[GuardRecord] = []

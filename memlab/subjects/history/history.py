@@ -6,11 +6,10 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.kernel.base.arrays import Flags
 from memlab.kernel.base.clock import ManualClock, When, from_micros, to_micros
 from memlab.kernel.base.progress import bar
 from memlab.kernel.journal import Event, JournalView
@@ -81,7 +80,7 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-def build_log(events: Iterable[Event], *, hidden: NDArray[np.bool_] | None = None) -> pl.DataFrame:
+def build_log(events: Iterable[Event], *, hidden: Flags | None = None) -> pl.DataFrame:
     """Return one row per event, as in ``Lab.log``, without ``hidden`` memories."""
     rows = [
         (
@@ -121,7 +120,7 @@ def list_memories(event: Event) -> list[int]:
     return sorted(concerned_ids)
 
 
-def _drop_hidden(ids: list[int], hidden: NDArray[np.bool_] | None) -> list[int]:
+def _drop_hidden(ids: list[int], hidden: Flags | None) -> list[int]:
     """Return the memory ids, without ids of hidden memories."""
     return ids if hidden is None else [id for id in ids if not hidden[id - 1]]
 
@@ -135,7 +134,7 @@ def _count_edges(body: dict[str, Any]) -> int:
     return added + changed + added_to_nodes + len(body.get("unlink", ()))
 
 
-def _describe(event: Event, hidden: NDArray[np.bool_] | None) -> str:
+def _describe(event: Event, hidden: Flags | None) -> str:
     """Return a short description of an event, without texts of memories."""
     # Reports of consent name the person and the embedder, because the consent was about them.
     body = event.body

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import MissingExtra
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.index import KINDS, Base, Vectors, best, build_base, list_bases, scanner
 
 _SUFFICIENT = 0.95
@@ -27,7 +28,7 @@ _SCHEMA = {
     "megabytes": pl.Float64,
 }
 
-Search = Callable[[NDArray[np.int8]], NDArray[np.int64]]
+Search = Callable[[NDArray[np.int8]], Ints]
 
 
 class Way(NamedTuple):
@@ -104,7 +105,7 @@ def _build_annoy(vectors: Vectors, n: int, folder: Path, chosen: Mapping[str, in
     ((path, header),) = list_bases(folder, "annoy")
     base = Base(path, header)
 
-    def search(query: NDArray[np.int8]) -> NDArray[np.int64]:
+    def search(query: NDArray[np.int8]) -> Ints:
         rows = np.sort(base.candidates(query, n))
         return rows[best(vectors.similarity(query, rows), n)]
 
@@ -138,7 +139,7 @@ def _build_faiss(vectors: Vectors, n: int, _folder: Path, _chosen: Mapping[str, 
     finally:
         faiss.omp_set_num_threads(threads)
 
-    def search(query: NDArray[np.int8]) -> NDArray[np.int64]:
+    def search(query: NDArray[np.int8]) -> Ints:
         _, rows = index.search(query.astype(np.float32)[None], n)
         return np.asarray(rows[0][rows[0] >= 0], dtype=np.int64)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import polars as pl
 
@@ -43,13 +43,11 @@ class Synced(Projection):
     Exports do not contain the moves, because they describe only this copy of the lab.
     """
 
-    name: ClassVar[str] = "synced"
-    kinds: ClassVar[tuple[str, ...]] = ("synced",)
-    events: ClassVar[tuple[EventType, ...]] = (
-        EventType("synced", "Memories were moved to another lab.", {**_MOVED, "lab": WORD}),
-    )
-    dumped: ClassVar[Field] = list_field(mapping_field({**_MOVED, "at": TIME}))
-    exported: ClassVar[bool] = False
+    name = "synced"
+    kinds = ("synced",)
+    events = (EventType("synced", "Memories were moved to another lab.", {**_MOVED, "lab": WORD}),)
+    dumped = list_field(mapping_field({**_MOVED, "at": TIME}))
+    exported = False
 
     def __init__(self) -> None:
         self._moves: list[dict[str, Any]] = []

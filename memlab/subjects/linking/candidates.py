@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.index import Vectors, best
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Filters, Moment, Population
@@ -20,7 +21,6 @@ from memlab.subjects.reading.comparison import read_text
 USER = "user"
 """The speaker of a memory that names no speaker."""
 
-Ints = NDArray[np.int64]
 Values = NDArray[Any]
 
 
@@ -183,9 +183,6 @@ _LATE = 64
 
 _AMONG = 32
 """The number of neighbours that are read if some of them may not be eligible."""
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 class Populate(Protocol):

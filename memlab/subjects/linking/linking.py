@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import LabBusy, MemlabError
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.base.threads import Background, Worker
 from memlab.kernel.recall import Filters, Population, Question, Where
 from memlab.kernel.schema import NEVER, RECALLABLE
@@ -121,9 +122,7 @@ class Comparing:
         _, cosine = state.vectors.top(vector, 1, **search)
         return float(self._core.store.embedder.closeness(cosine)[0])
 
-    def _decide(
-        self, joint: PairedState, rows: NDArray[np.int64], *, corrections: bool = False
-    ) -> Linked:
+    def _decide(self, joint: PairedState, rows: Ints, *, corrections: bool = False) -> Linked:
         """Decide the links of rows with the settings of the pack."""
         pack = joint.pack
         count = int(pack.settings["link-candidates"])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.english import restated
 from memlab.kernel.language import Policy
@@ -25,9 +26,6 @@ from memlab.subjects.reading.comparison import NOTHING, Verdict, compare, repeat
 _ONE_STATEMENT = 16
 """The maximum words of a text that counts as one statement."""
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Values = NDArray[Any]
 Column = Values | tuple[Values, Flags]
 

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import NEVER, RELATIONS
 from memlab.kernel.state import Change, build_edges, build_values
@@ -68,8 +69,7 @@ _REACH = ("project", "scope", "branch", "season", "visibility")
 _INCIDENTS = ("gotcha", "environment-quirk", "error-pattern", "codebase-discovery")
 _UNITED = ("tags", "files", "agents")
 
-Ints = NDArray[np.int64]
-Closeness = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+Closeness = Callable[[Floats, Floats], Floats]
 
 
 def decide_links(
@@ -120,9 +120,7 @@ class _ComparedPairs:
         The results of ``link`` and ``resolve``, and the weight of the edge that may join the pair.
     """
 
-    def __init__(
-        self, new: Ints, old: Ints, pairs: Pairs, late: NDArray[np.bool_], pack: Pack
-    ) -> None:
+    def __init__(self, new: Ints, old: Ints, pairs: Pairs, late: Flags, pack: Pack) -> None:
         self.new, self.old, self.pairs, self.late = new, old, pairs, late
         self.relation = pairs.ask(pack.policies["link"])
         self.resolution = np.full(len(pairs), "keep-both", dtype=object)
@@ -155,7 +153,7 @@ class _ComparedPairs:
         """Return the indices of the pairs in which only one memory stays."""
         return np.flatnonzero(self.resolution != "keep-both")
 
-    def is_merging(self, selected: Ints) -> NDArray[np.bool_]:
+    def is_merging(self, selected: Ints) -> Flags:
         """Return a mask of the selected pairs that are duplicates to merge."""
         return np.asarray(
             (self.resolution[selected] == "merge") & (self.relation[selected] == "duplicate")
@@ -201,7 +199,7 @@ class _Decision:
 
         The direction is True if the edge starts at the old row.
         """
-        self.plain: list[tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]] = []
+        self.plain: list[tuple[Ints, Ints, NDArray[Any], Floats]] = []
         scopes = Scopes(joint, rows) if len(rows) else None
         for start in range(0, len(rows), _BLOCK):
             assert scopes is not None
@@ -263,7 +261,7 @@ class _Decision:
         self,
         new: Ints,
         old: Ints,
-        similarity: NDArray[np.float64],
+        similarity: Floats,
         rank: Ints,
         closeness: Closeness,
     ) -> _ComparedPairs:
@@ -281,7 +279,7 @@ class _Decision:
         )
         return _ComparedPairs(new, old, pairs, is_late, self.joint.pack)
 
-    def _resolve(self, compared: _ComparedPairs, on_line: NDArray[np.bool_]) -> None:
+    def _resolve(self, compared: _ComparedPairs, on_line: Flags) -> None:
         """Apply ``resolve`` to conflicts, but keep the memories that must not end."""
         conflict = np.flatnonzero(
             np.isin(compared.relation, _CONFLICTS) | self._find_opposed(compared)
@@ -401,7 +399,7 @@ class _Decision:
                 compared.pairs.restates[restating[may_resolve]], 0.0, 1.0
             )
 
-    def _find_opposed(self, compared: _ComparedPairs) -> NDArray[np.bool_]:
+    def _find_opposed(self, compared: _ComparedPairs) -> Flags:
         """Return whether the memories of each pair are similar but contradict each other.
 
         The memories are nearer than the setting ``conflict-closeness``. One denies the other, or
@@ -567,7 +565,7 @@ class _Decision:
             fact_times=self._fact_times(ids),
         )
 
-    def _collect_edges(self) -> tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]:
+    def _collect_edges(self) -> tuple[Ints, Ints, NDArray[Any], Floats]:
         """Return the edges to add between memories that conflict or are related."""
         survivor_of = np.arange(self.joint.total)
         for row, root in self.root.items():
@@ -821,7 +819,7 @@ class _Decision:
         return items
 
 
-def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
+def _may_resolve(pairs: Pairs, now: int) -> Flags:
     """Return which pairs are valid now and share project, scope and visibility."""
     is_allowed = _have_same_reach(pairs, now)
     for side, positions in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
@@ -831,7 +829,7 @@ def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
     return is_allowed
 
 
-def _have_same_reach(pairs: Pairs, now: int) -> NDArray[np.bool_]:
+def _have_same_reach(pairs: Pairs, now: int) -> Flags:
     """Return which pairs are in effect and share project, scope and visibility."""
     is_allowed = np.ones(len(pairs), dtype=np.bool_)
     for column in _REACH:

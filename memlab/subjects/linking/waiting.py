@@ -16,9 +16,9 @@ class Waiting(Projection):
     ``upto``. The journal is the only record, so nothing is lost if a process ends.
     """
 
-    name: ClassVar[str] = "waiting"
-    kinds: ClassVar[tuple[str, ...]] = ("remember", "link")
-    dumped: ClassVar[Field] = list_field(NUMBER, NUMBER)
+    name = "waiting"
+    kinds = ("remember", "link")
+    dumped = list_field(NUMBER, NUMBER)
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {
         "remember": {"waits": Field("flag", of="columns")},
         "link": {"upto": Field("last-memory")},

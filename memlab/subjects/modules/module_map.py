@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.base.display import Displayed, clip, details, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event
@@ -293,7 +293,7 @@ class ModuleWords:
         matches.sort(key=lambda match: (-match.score, match.module))
         return matches[:limit]
 
-    def rows(self, state: State, project: str, names: Iterable[str]) -> NDArray[np.int64]:
+    def rows(self, state: State, project: str, names: Iterable[str]) -> Ints:
         """Return the ascending rows of memories that name a file of these modules."""
         wanted, code = set(names), state.names["project"].code(project)
         projects = state.names["project"].codes
@@ -563,9 +563,9 @@ _SCANNED = {
 class ModuleMaps(Projection):
     """The latest map of each project that is not deleted, with later descriptions."""
 
-    name: ClassVar[str] = "modules"
-    kinds: ClassVar[tuple[str, ...]] = ("scan", "describe-module", "touch-files", "delete")
-    events: ClassVar[tuple[EventType, ...]] = (
+    name = "modules"
+    kinds = ("scan", "describe-module", "touch-files", "delete")
+    events = (
         EventType(
             "scan",
             "A project's folder was read into a map of its modules.",
@@ -582,7 +582,7 @@ class ModuleMaps(Projection):
             {"project": PROJECT, "session": SESSION, "files": _LABEL},
         ),
     )
-    dumped: ClassVar[Field] = list_field(
+    dumped = list_field(
         mapping_field(
             {
                 "project": _PROJECT,

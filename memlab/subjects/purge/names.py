@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.state import NAMES, Entities, Field, body_field, dump_field
@@ -62,9 +62,7 @@ class NameBearers:
             self.by_hand |= names
 
 
-def gather_names(
-    events: Iterable[Event], ids: NDArray[np.int64], owners: NDArray[np.int64]
-) -> NameBearers:
+def gather_names(events: Iterable[Event], ids: Ints, owners: Ints) -> NameBearers:
     """Return the names in a journal, grouped by the memories that contain them.
 
     Parameters
@@ -89,7 +87,7 @@ class _Gathering:
     ``bearers`` are the ids of the memories to which the names of a body or item belong.
     """
 
-    def __init__(self, ids: NDArray[np.int64], owners: NDArray[np.int64]) -> None:
+    def __init__(self, ids: Ints, owners: Ints) -> None:
         self.names = NameBearers()
         self._ids, self._owners = ids, owners
         self._purged = frozenset(ids.tolist())

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.graph import NODE_KINDS
 from memlab.kernel.journal import Event
 from memlab.kernel.slates import Question, question_of, with_question
@@ -87,7 +87,7 @@ class Cut:
         return None if column == "operations" and left != note else left or None
 
 
-def cut_of(state: State, rows: NDArray[np.int64]) -> Cut:
+def cut_of(state: State, rows: Ints) -> Cut:
     """Return a function that removes the texts of some rows from strings."""
     pairs = zip(state.texts.to_list(rows), state.prefixes(rows.tolist()), strict=True)
     texts, attributed = [], []
@@ -139,12 +139,12 @@ class PurgePlan:
         The viewer of each recall, by decision; filled by ``redact_slates``.
     """
 
-    ids: NDArray[np.int64]
+    ids: Ints
     names: frozenset[str]
     entities: frozenset[str]
     clusters: frozenset[str]
     cut: Cut
-    created: NDArray[np.int64]
+    created: Ints
     mark: str
     quotes: Quotes = NOTHING
     hidden: Mapping[str, tuple[frozenset[str], Quotes]] = field(default_factory=dict)
@@ -220,7 +220,7 @@ class PurgePlan:
 def plan_purge(
     state: State,
     events: Iterable[Event],
-    rows: NDArray[np.int64],
+    rows: Ints,
     *,
     seq: int,
     filters: Mapping[str, str] | None = None,
@@ -285,7 +285,7 @@ def _key(name: str) -> str:
         return name
 
 
-def _revealing_clusters(state: State, rows: NDArray[np.int64]) -> set[str]:
+def _revealing_clusters(state: State, rows: Ints) -> set[str]:
     """Return the clusters whose name contains a word that only purged memories use."""
     clusters = set()
     for name in state.nodes.vocabularies()["cluster"]:
@@ -297,7 +297,7 @@ def _revealing_clusters(state: State, rows: NDArray[np.int64]) -> set[str]:
     return clusters
 
 
-def purge_change(state: State, rows: NDArray[np.int64], now: int) -> tuple[Change, dict[str, Any]]:
+def purge_change(state: State, rows: Ints, now: int) -> tuple[Change, dict[str, Any]]:
     """Return the state change and the tombstones of a purge event."""
     edges = state.edges
     purged = np.zeros(len(state), dtype=np.bool_)

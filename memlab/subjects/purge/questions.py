@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Flags, Ints
 from memlab.kernel.state import EVERYONE, State, hidden_rows, normalize_text
 
 __all__ = ["ALL", "NOTHING", "Quotes", "owners_of", "quotes_of"]
@@ -88,7 +89,7 @@ class Quotes:
 NOTHING = Quotes(np.empty(0, dtype=np.uint64), frozenset())
 
 
-def owners_of(state: State) -> NDArray[np.int64]:
+def owners_of(state: State) -> Ints:
     """Return the owner number of each memory, int64[rows].
 
     The owner of a private memory is the code of its creator, or ``NOBODY`` without a creator. Every
@@ -101,7 +102,7 @@ def owners_of(state: State) -> NDArray[np.int64]:
 
 
 def quotes_of(
-    state: State, rows: NDArray[np.int64], names: Iterable[str], owners: NDArray[np.int64]
+    state: State, rows: Ints, names: Iterable[str], owners: Ints
 ) -> Mapping[str | None, Quotes]:
     """Return the runs and words that only the purged memories contain, for each viewer.
 
@@ -142,7 +143,7 @@ def quotes_of(
     return result | {vocabulary[owner]: quotes_for((ALL, owner)) for owner in holders if owner >= 0}
 
 
-def _shared(state: State, own: Hashes, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _shared(state: State, own: Hashes, rows: Ints) -> Flags:
     """Return a mask of the hashes ``own`` that also occur in texts of ``rows``."""
     shared = np.zeros(len(own), dtype=np.bool_)
     for start in range(0, len(rows) if len(own) else 0, _AT_ONCE):
@@ -174,7 +175,7 @@ def _hashes(folded: Iterable[str]) -> Hashes:
     return hashes[defined]
 
 
-def _positions(ascending: Hashes, hashes: Hashes) -> NDArray[np.int64]:
+def _positions(ascending: Hashes, hashes: Hashes) -> Ints:
     """Return each hash's position in the sorted array ``ascending``, at most the last."""
     return np.minimum(np.searchsorted(ascending, hashes), len(ascending) - 1)
 
@@ -193,9 +194,7 @@ def _names_in(texts: Collection[str]) -> Iterator[str]:
                 yield word.casefold()
 
 
-def _owners_of_word(
-    state: State, word: str, holders: Mapping[int, NDArray[np.bool_]]
-) -> set[int] | None:
+def _owners_of_word(state: State, word: str, holders: Mapping[int, Flags]) -> set[int] | None:
     """Return the owners of remaining memories that contain a word; None if not indexed."""
     posted = state.words.hits(state.words.query(word)).parts
     return (

@@ -8,17 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Flags, Rows
 from memlab.kernel.graph import NODE_KINDS, node_kinds, node_numbers
 from memlab.kernel.schema import MEMORY, RELATIONS
 from memlab.kernel.state import PLACEHOLDER, Entities, EntitySummary, State, Tombstones
 from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.subjects.purge.planning import Cut, cut_of
 from memlab.subjects.purge.rewriting import without_redactable
-
-Rows = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _SET = ("status", "changed", "superseded_by")
 """The columns that the event of a purge sets in purged rows."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.kernel.base.arrays import Flags, Floats
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Report
 from memlab.kernel.recall import Hits
@@ -36,8 +36,6 @@ _POLICY = """(fn [score late coverage names-other names-speaker]
                 (* {lead:.3f} (if (> (slate-max (if names-speaker 1 0)) 0) (if-null (/ lead spread) 0) 0))
                 (* {late:.3f} (if-null (slate-max (if first late null)) 0))
                 (* {coverage:.3f} (if-null (slate-max (if first coverage null)) 0))))))"""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,7 +141,7 @@ def calibrate(lab: Any, questions: Any, install: bool, reason: str) -> Calibrati
     )
 
 
-def _fit(terms: Floats, answerable: NDArray[np.bool_]) -> Floats:
+def _fit(terms: Floats, answerable: Flags) -> Floats:
     """Return the fitted weights of the terms, with the intercept last."""
     weights = fit_logistic(terms, answerable)
     weights[-1] += np.log(_ODDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from memlab.kernel.journal import Event
 from memlab.kernel.state import (
@@ -44,10 +44,10 @@ _NUMBERS = {"questions": NUMBER}
 class Labels(Projection):
     """Labelled questions by number, in the order in which they were added."""
 
-    name: ClassVar[str] = "questions"
-    kinds: ClassVar[tuple[str, ...]] = ("question", "accept-question", "remove-question")
+    name = "questions"
+    kinds = ("question", "accept-question", "remove-question")
     # A replay has other ids of memories, so it leaves the questions out.
-    events: ClassVar[tuple[EventType, ...]] = (
+    events = (
         EventType(
             "question",
             "Labelled questions were added.",
@@ -59,7 +59,7 @@ class Labels(Projection):
         ),
         EventType("remove-question", "Questions were removed.", _NUMBERS, replay="left-out"),
     )
-    dumped: ClassVar[Field] = mapping_field({"last": NUMBER, "questions": _QUESTIONS})
+    dumped = mapping_field({"last": NUMBER, "questions": _QUESTIONS})
 
     def __init__(self) -> None:
         self.last = 0

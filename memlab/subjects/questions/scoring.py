@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arrays import Flags, Floats
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Columns, Report, Table, clip, format_rows
 from memlab.kernel.base.printable import count_of
@@ -50,8 +50,6 @@ _MOST = 1_000
 _ALIASES = {"hit": "recall_any"}
 _CUT = 10
 _METRIC = re.compile(r"([a-z_]+)(?:@([1-9]\d{0,3}))?\Z")
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -422,7 +420,7 @@ def _score_row(values: Floats, base: Floats, clusters: list[str]) -> dict[str, A
     return row
 
 
-def _count_changes(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> dict[str, int]:
+def _count_changes(before: Flags, after: Flags) -> dict[str, int]:
     """Return the number of questions that only the new or only the old ranking answers."""
     return {"gained": int((after & ~before).sum()), "lost": int((before & ~after).sum())}
 

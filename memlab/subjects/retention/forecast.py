@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arrays import Flags, Floats, Ints, Rows
 from memlab.kernel.base.clock import Micros, from_micros
 from memlab.kernel.base.display import Displayed, Markup, clip, table
 from memlab.kernel.base.printable import printable
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 # The result of a forecast, its figure and its page.
 
-
-Floats = NDArray[np.float64]
 
 # Limits of a figure and a table that people can read, and seconds per day.
 _MOST_LINES = len(CYCLE)
@@ -227,7 +226,7 @@ def _annotate_changes(
         label.set_parse_math(False)
 
 
-def _extend_runs(inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _extend_runs(inside: Flags) -> Flags:
     """Return a mask in which each run of true values lasts one instant longer."""
     extended = inside.copy()
     extended[1:] |= inside[:-1]
@@ -264,8 +263,7 @@ def _render_forecast(future: Forecast) -> object:
     return Markup(f'<div style="max-width:62em;{face}">{drawing}</div>'), listed
 
 
-Rows = NDArray[np.int64]
-Instants = NDArray[np.int64]
+Instants = Ints
 
 _MOST_POINTS = 10_000
 """Maximum number of instants, more than a figure can show."""
@@ -351,14 +349,14 @@ class _Values:
     """
 
     rows: Rows
-    status: NDArray[np.int64]
-    label: NDArray[np.int64]
+    status: Ints
+    label: Ints
 
     def at(self, positions: NDArray[Any]) -> _Values:
         """Return the statuses and labels of the memories at `positions`."""
         return _Values(self.rows[positions], self.status[positions], self.label[positions])
 
-    def where(self, mask: NDArray[np.bool_], other: _Values) -> _Values:
+    def where(self, mask: Flags, other: _Values) -> _Values:
         """Return these values where `mask` is true, and values of `other` elsewhere."""
         return _Values(
             self.rows,
@@ -375,7 +373,7 @@ class _Values:
             np.concatenate([part.label for part in parts]),
         )
 
-    def differs(self, other: _Values) -> NDArray[np.bool_]:
+    def differs(self, other: _Values) -> Flags:
         """Return a mask of memories whose status or label differs in `other`."""
         return np.asarray((self.status != other.status) | (self.label != other.label))
 

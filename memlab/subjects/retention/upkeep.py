@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import ReadOnlyLab
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.clock import DAY, Micros, from_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
@@ -28,9 +29,6 @@ from memlab.kernel.verbs.corrections.editing import due_for_purge
 
 # Transitions: the changes of status and label by a pack's policies at an instant.
 
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 # The code of a status, as columns store it.
 _RETRACTED = STATUSES.index("retracted")
@@ -171,8 +169,6 @@ def _join_transitions(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 # Pruning: edges that a pack's ``prune`` policy removes.
 
 
-Floats = NDArray[np.float64]
-
 # The code of the relation in the edge columns, and codes of viewers that differ from those of creators.
 _HAS_TAG = RELATIONS.index("has-tag")
 _EVERYONES, _NOBODYS = -3, -2
@@ -287,9 +283,7 @@ def edges_frame(state: State, edges: Ints) -> pl.DataFrame:
     )
 
 
-def _evaluate_prune(
-    policy: Policy, inputs: dict[str, Callable[[], NDArray[Any]]]
-) -> NDArray[np.bool_]:
+def _evaluate_prune(policy: Policy, inputs: dict[str, Callable[[], NDArray[Any]]]) -> Flags:
     """Return a mask of the edges that the policy ``prune`` removes."""
     columns = {name: inputs[name]() for name in policy.inputs or ("weight",)}
     values, nulls = policy.arrays(columns)

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import UnknownName
+from memlab.kernel.base.arrays import Rows
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, normalise_word
 from memlab.kernel.state import Change, State, build_values
 
-Rows = NDArray[np.int64]
 Values = dict[str, Any]
 Displaced = Mapping[int, tuple[Values, Values]]
 """Each superseded row with the values that superseding set, and its former values."""

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Within, checked
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.base.clock import When, check_instant, from_micros, to_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
@@ -599,7 +599,7 @@ def _describe_plan(
     return frame, derived, _edge_table(state, outside)
 
 
-def _edge_table(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
+def _edge_table(state: State, rows: Ints) -> pl.DataFrame:
     """Return the edges of memories as a table, with a row for each end in `rows`."""
     edges, crossings = state.edges, state.edges.crossings(rows)
     return pl.DataFrame(

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import describe_value
+from memlab.kernel.base.arrays import Flags, Ints
 from memlab.kernel.base.clock import from_micros, to_micros
 from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, RELATIONS
 from memlab.kernel.state import State, visible_rows
@@ -65,8 +65,6 @@ _FARTHEST = 1e300
 """The limit of a bound: larger numbers overflow when they are compared with times."""
 _CONTRADICTS = RELATIONS.index("contradicts")
 """The code of the relation between memories in conflict."""
-
-Flags = NDArray[np.bool_]
 
 
 def condition(column: str, wanted: Any, conflicts: Sequence[int]) -> pl.Expr:
@@ -129,7 +127,7 @@ def _bound(column: str, value: Any, storage: str) -> Any:
 class _Bins:
     """The bar of each row in a chart; a bar has a word, or goes from ``low`` to ``high``."""
 
-    codes: NDArray[np.int64]
+    codes: Ints
     words: list[str | None]
     low: list[float | None]
     high: list[float | None]

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import PolicyError
+from memlab.kernel.base.arrays import Floats, Ints
 from memlab.kernel.language import Policy, compile_policy, slot_of
 from memlab.kernel.policies import Pack, get_slot, inherited_helpers, same_candidates
 from memlab.kernel.recall import Hits, diversifies, rank_by_score
@@ -71,9 +71,9 @@ NOTHING = pl.DataFrame(schema=_SCHEMA)
 class Result(NamedTuple):
     """The candidates of a recall with their scores and ranks, and the ids of its results."""
 
-    ids: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    ranks: NDArray[np.int64]
+    ids: Ints
+    scores: Floats
+    ranks: Ints
     results: list[int]
 
 
@@ -83,7 +83,7 @@ class _Pools(NamedTuple):
     pack: Pack
     queries: tuple[Any, ...]
     frame: pl.DataFrame
-    ids: list[NDArray[np.int64]]
+    ids: list[Ints]
 
     def fit(self, pack: Pack, queries: tuple[Any, ...]) -> bool:
         """Return whether the stored pools suffice to rank the queries under another pack."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.kernel.base.arrays import Rows
 from memlab.kernel.base.clock import DAY, Micros
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import Pack
@@ -23,8 +23,6 @@ _DERIVED = RELATIONS.index("derived-from")
 _NEWER, _OLDER, _FROM = "supersedes it", "superseded by it", "derived from it"
 _INHERITED = ("staged", "confirmed", "forgotten", "consolidated", "superseded", "retracted")
 """The statuses that a correction inherits; corrections of deprecated or expired memories are active."""
-
-Rows = NDArray[np.int64]
 
 
 # -- editing ----------------------------------------------------------------------------------------------------

@@ -35,9 +35,9 @@ class Injected(Projection):
     may be injected once more.
     """
 
-    name: ClassVar[str] = "injected"
-    kinds: ClassVar[tuple[str, ...]] = ("inject", "edit", "edit-frame")
-    events: ClassVar[tuple[EventType, ...]] = (
+    name = "injected"
+    kinds = ("inject", "edit", "edit-frame")
+    events = (
         EventType(
             "inject",
             "Memories were written into an agent's prompt.",
@@ -57,8 +57,8 @@ class Injected(Projection):
         "edit": {"again": MEMORY_ID},
         "edit-frame": {"again": MEMORY_ID},
     }
-    dumped: ClassVar[Field] = list_field(AGENT, PROJECT, SESSION, MEMORY_ID)
-    exported: ClassVar[bool] = False
+    dumped = list_field(AGENT, PROJECT, SESSION, MEMORY_ID)
+    exported = False
 
     def __init__(self) -> None:
         self._ids: dict[_Session, list[int]] = {}

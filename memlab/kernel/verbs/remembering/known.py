@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Flags
 from memlab.kernel.state import State, Tombstones
 
 # The fields that identify a row, in addition to its text.
@@ -42,7 +42,7 @@ class Known:
 
     def fresh(
         self, state: State, columns: Mapping[str, Sequence[Any]], texts: Sequence[str]
-    ) -> NDArray[np.bool_]:
+    ) -> Flags:
         """Return a mask of the rows that are neither stored nor purged."""
         self._catch_up(state)
         nothing = [None] * len(texts)
@@ -71,7 +71,7 @@ class Known:
                 self._pending.append((key, nth))
         return np.array([outcome == "added" for outcome in self.found], dtype=np.bool_)
 
-    def still(self, state: State) -> NDArray[np.bool_]:
+    def still(self, state: State) -> Flags:
         """Return a mask of the new rows that no other process has stored meanwhile.
 
         Another process may have loaded some of these rows in the meantime.

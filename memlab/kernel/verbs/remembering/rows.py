@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, PrivacyError
+from memlab.kernel.base.arrays import Flags
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import Finding, Screened, find_ignore_file
@@ -66,7 +67,7 @@ class Rows:
         prefix = get_prefix(*(self.column(name)[row] for name in PREFIXED))
         return add_prefix(self.texts[row], prefix)
 
-    def keep(self, mask: NDArray[np.bool_]) -> None:
+    def keep(self, mask: Flags) -> None:
         """Keep only the rows whose mask value is True."""
         if mask.all():
             return
