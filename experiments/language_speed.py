@@ -147,7 +147,11 @@ def draw_slate(policy: Policy, rows: int, seed: int) -> dict[str, Any]:
     dice = np.random.default_rng(seed)
     inputs = policy.signature.inputs
     return {
-        n: dice.random(rows) < 0.2 if inputs[n].type == "bool" else dice.random(rows)
+        n: dice.random(rows) < 0.2
+        if inputs[n].type == "bool"
+        else dice.choice(np.array(inputs[n].words or ("",), object), rows)
+        if inputs[n].type == "str"
+        else dice.random(rows)
         for n in policy.inputs
     }
 
@@ -161,6 +165,8 @@ def build_numpy_score(inputs: Mapping[str, Any]) -> Callable[[], Any]:
         for _, column in values:
             if column.dtype == bool:
                 total += np.where(column, 0.05, 0.0)
+            elif column.dtype == object:
+                total += np.where(column == column[0], 0.05, 0.0)
             else:
                 low, high = column.min(), column.max()
                 total += 0.1 * (column - low) / (high - low)
@@ -178,10 +184,6 @@ def time_arrays(runs: int, seed: int) -> list[dict[str, Any]]:
         ("eight features", compile_policy(SCORE, SLOT)),
     ):
         inputs = draw_slate(policy, 300, seed)
-        if "kind" in inputs:
-            inputs["kind"] = np.array(KINDS, object)[
-                np.random.default_rng(seed).integers(0, len(KINDS), 300)
-            ]
         contenders: dict[str, Callable[[], object]] = {
             "arrays": lambda p=policy, g=inputs: p.arrays(g)
         }

@@ -171,7 +171,7 @@ def attribute(lab: memlab.Lab, decision: int, answer: Any, reply: Any) -> Report
 @click.option("--since", metavar="WHEN", help="Only contexts since this time, such as 2026-07-01.")
 @click.option("--report", type=LocalPath(), help="Also write an HTML page to this file.")
 def metrics(lab: memlab.Lab, since: str | None, report: Path | None) -> Report:
-    """Show how many injected context tokens from LAB were used and how many were saved.
+    """Show how many tokens of the contexts of LAB were used, and how many tokens the contexts saved.
 
     Example: memlab agent metrics my.memlab --since 2026-07-01
     """
@@ -205,7 +205,7 @@ def switch_on(lab: memlab.Lab, project: str | None, reason: str, by: str) -> Rep
     """Switch memory on again.
 
     Projects that were switched off separately stay off. Under a pack that requires consent, this command records
-    it: for the project, or for memories without a project.
+    the consent: for the project, or for memories without a project.
 
     Example: memlab agent switch-on my.memlab --by ada
     """
@@ -516,7 +516,12 @@ def serve(
 @LAB
 @click.option("--client", help="Only calls of this client.")
 @click.option(
-    "--most", "limit", type=click.IntRange(1), default=100, show_default=True, help="Newest calls."
+    "--most",
+    "limit",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="Number of calls to show, the newest ones.",
 )
 def audit_log(lab: Path, client: str | None, limit: int) -> Report:
     """Show the calls of clients on LAB, or on a folder of labs.

@@ -498,7 +498,9 @@ def _add_budget_options(function: Callable[..., Report]) -> Callable[..., Report
             help="Maximum number of tokens.",
         ),
         click.option("--model-calls", type=click.IntRange(1), help="Maximum number of requests."),
-        click.option("--run", type=_PATH, help="Folder of the prompts, replies and verdicts."),
+        click.option(
+            "--run", type=_PATH, help="Folder in which prompts, replies and verdicts are stored."
+        ),
         _address("--judge", "Model that compares answers with the expected ones."),
         _address("--model", f"Model that answers; its key is in {MODEL_KEY}."),
         click.option(

@@ -81,7 +81,7 @@ def new(
 def run(file: Path, workers: int | None, as_json: bool) -> Report:
     """Measure missing results of the experiment in FILE, and show all results.
 
-    A pack, data set and seed is measured once. A run that was ended continues.
+    Each combination of pack, data set and seed is measured once. An interrupted run continues.
 
     Example: memlab experiment run words.toml
     """

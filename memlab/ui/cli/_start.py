@@ -136,8 +136,8 @@ def repl(lab: Path | None, read_only: bool) -> Report:
     """Open the REPL of Hy on LAB, or on a new lab in memory.
 
     The names lab, memlab and pl (Polars) are bound. A quoted form is a policy, such as
-    '(fn [similarity] similarity), and lab.score, lab.policies.install and lab.challenge take it. What is typed runs as
-    your code. Ctrl-D ends.
+    '(fn [similarity] similarity), and lab.score, lab.policies.install and lab.challenge take it. Code that you type runs
+    with your permissions. Ctrl-D ends.
 
     Example: memlab repl my.memlab --read-only
     """

@@ -38,7 +38,7 @@ _GRAPH = "memlab.subjects.clusters.clusters:LabGraph"
 def maintain(lab: memlab.Lab, at: str | None, as_json: bool) -> Report:
     """Apply decay and status changes to LAB.
 
-    It updates statuses, labels, edges to prune and clusters. A second run for the same instant writes nothing.
+    It updates statuses, labels and clusters, and prunes edges. A second run for the same instant writes nothing.
 
     Example: memlab upkeep maintain my.memlab
     """
@@ -131,7 +131,7 @@ def du(lab: memlab.Lab) -> Report:
     options={
         "full_days": "Days for which slates keep features; 0 is unlimited. Default: LAB's setting.",
         "thin_days": "Days for which slates are kept; 0 is unlimited. Default: LAB's setting.",
-        "consent": "Apply it. Without this option, nothing changes.",
+        "consent": "Apply the thinning. Without this option, nothing changes.",
     },
 )
 def thin(lab: memlab.Lab, **options: Any) -> Report:
