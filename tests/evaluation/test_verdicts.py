@@ -179,7 +179,7 @@ def with_challenge(slates, change):
         ('{"live": [0], "heads": 3}', "Expected `object`"),
         (
             '{"live": [0], "heads": {"b": {"ids": ["x"]}}}',
-            "names the memory 'x', and memory ids of this log are Int64",
+            "names the memory 'x', but memory ids of this log are Int64",
         ),
         ('{"live": [0], "heads": {"b": {"ids": [1]}}, "draws": "a"}', "Expected `float`"),
         (

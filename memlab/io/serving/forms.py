@@ -289,9 +289,9 @@ class RecallAnswer(_Answer):
         int | None, Field(description="Number of the recall, for feedback; null if not logged.")
     ]
     memories: tuple[MemoryAnswer, ...]
-    weak: Annotated[bool, Field(description="Whether probably no memory answers the query.")] = (
-        False
-    )
+    weak: Annotated[
+        bool, Field(description="True if the memories probably do not answer the query.")
+    ] = False
     known: Annotated[
         float | None, Field(description="Probability that the memories contain the answer.")
     ] = None
@@ -363,7 +363,9 @@ class ContextAnswer(_Answer):
         str, Field(description="Memories for the prompt, marked as data; empty if there are none.")
     ]
     tokens: int
-    weak: Annotated[bool, Field(description="Whether probably no memory answers the task.")] = False
+    weak: Annotated[
+        bool, Field(description="True if the memories probably do not answer the task.")
+    ] = False
     memories: Annotated[
         tuple[ContextMemory, ...],
         Field(description="Memories in the order of their lines in the text."),

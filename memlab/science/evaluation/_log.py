@@ -875,7 +875,7 @@ def _decode_challenge(text: str, log: Log, number: int) -> Challenged | None:
     stray = next((item for item in memories if not isinstance(item, kind)), None)
     if stray is not None:
         raise InputError(
-            f"{where} names the memory {stray!r}, and memory ids of this log are {log.ids['memory_id'].dtype}. Write "
+            f"{where} names the memory {stray!r}, but memory ids of this log are {log.ids['memory_id'].dtype}. Write "
             f"ids of that type to the log."
         )
     for name, head in challenge.heads.items():

@@ -61,7 +61,7 @@ def open_store_for(store: Store, viewer: str) -> Store:
         return ViewerStore(store, viewer)
     if store.viewer != viewer:
         raise InputError(
-            f'The viewer of this lab is "{store.viewer}". Call at on the original lab for another viewer.'
+            f'The viewer of this lab is "{store.viewer}". For another viewer, call at(...) on the original lab.'
         )
     return store
 

@@ -146,7 +146,7 @@ def decode_words(codes: Ints, words: Sequence[str]) -> pl.Series:
 
 
 def _transition_rows(ids: Ints, what: str, before: pl.Series, after: pl.Series) -> pl.DataFrame:
-    """Return a frame with the changes in one column."""
+    """Return a row for each memory whose status or label (``what``) changed, with both values."""
     return pl.DataFrame(
         [
             pl.Series("id", ids, dtype=pl.Int64),
