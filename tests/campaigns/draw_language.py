@@ -19,6 +19,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+FRAMES = {
+    "UnknownName": ("There is no ", ' "the name that was given". Did you mean ...?'),
+    "of_format": ("", " has format N, written by a later memlab. Upgrade memlab."),
+    "of_word": ("", ", which this memlab does not know: a later memlab wrote it. Upgrade memlab."),
+}
+"""What these errors put before and after the text that they are given, so that readers see the message of users."""
 PAGES = ("README.md", "docs/*.md", "docs/howto/*.md", "docs/reference/*.md")
 
 
@@ -40,7 +46,8 @@ def list_messages() -> Iterator[str]:
     for _, tree in read_modules():
         for node in ast.walk(tree):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
-                yield from literal(node.exc.args[0])
+                start, end = FRAMES.get(ast.unparse(node.exc.func).rpartition(".")[2], ("", ""))
+                yield from (start + text + end for text in literal(node.exc.args[0]))
             elif isinstance(node, ast.keyword) and node.arg in {"help", "title", "description"}:
                 yield from literal(node.value)
     for path in sorted((ROOT / "memlab" / "ui" / "widgets" / "src").rglob("*.tsx")):
