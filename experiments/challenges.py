@@ -13,7 +13,9 @@ feedback is censored. ``--half`` takes the conversations on which the designs we
 
 ``memlab.verdict`` gives the anytime-valid interval after each recall, gates aside. The table gives the share of runs whose
 interval has left zero on the right side by so many recalls. It also counts the runs in which the interval ever left zero
-on the wrong side. The column *released* is the share of runs with a verdict at the end, after all gates.
+on the wrong side. The column *at the end* is the share of runs with a verdict after the last recall, after all gates, and
+*released* the share with a verdict after any of about ten numbers of recalls. Below a challenger are the gates that closed
+at the end.
 
 *tie*: both packs show the same results, and all items are equally good. ``recall@10`` is that of the active pack, and
 ``as shown`` is that of the first ten results under the challenge.
@@ -24,6 +26,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -239,10 +242,21 @@ class Study:
     recalls: int
 
 
-def simulate_run(task: tuple[Study, int]) -> tuple[int | None, bool, str]:
+def is_released(log: memlab.Slates, name: str, missing: Any, recalls: Sequence[int]) -> bool:
+    """Return whether ``memlab.verdict`` names a pack after any of these numbers of recalls, gates included."""
+    for count in recalls:
+        tables = (log.decisions, log.candidates, log.exposures, log.feedback)
+        part = memlab.Slates(*(table.filter(pl.col("decision") < count) for table in tables))
+        if memlab.verdict(part, name, missing=missing)[name].better is not None:
+            return True
+    return False
+
+
+def simulate_run(task: tuple[Study, int]) -> tuple[int | None, bool, str, str, bool]:
     """Simulate one run.
 
-    Returns the recall from which on an interval left zero, whether one was ever wrong, and the final verdict.
+    Returns the recall from which on an interval left zero, whether one was ever wrong, the final verdict, the gates
+    that withheld it, and whether a verdict was given at any interim analysis.
     """
     study, seed = task
     answers, missing = (0.7, "censor") if study.user == "terse" else (1.0, "zero")
@@ -253,7 +267,13 @@ def simulate_run(task: tuple[Study, int]) -> tuple[int | None, bool, str]:
     signs = np.where(low > 0, 1, np.where(high < 0, -1, 0))
     wrong = signs != 0 if study.tie else signs == (-1 if study.truth > 0 else 1)
     first = np.flatnonzero((signs != 0) & ~wrong)
-    return (int(first[0]) + 1 if len(first) else None), bool(wrong.any()), verdict.better or ""
+    start = int(first[0]) + 1 if len(first) else None
+    why = ", ".join(gate.name for gate in verdict.closed)
+    # Ten interim analyses suffice for a lower bound of the share.
+    looks = np.flatnonzero(signs) + 1
+    looks = looks[:: max(1, len(looks) // 10)].tolist()
+    released = verdict.better is not None or is_released(log, study.name, missing, looks)
+    return start, bool(wrong.any()), verdict.better or "", why, released
 
 
 def main() -> None:
@@ -266,6 +286,7 @@ def main() -> None:
     parser.add_argument("--half", default="all", choices=("all", "development", "held-out"))
     parser.add_argument("--user", default="graded", choices=("graded", "terse"))
     parser.add_argument("--recalls", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the first run")
     parser.add_argument("--only", default="", help="challengers, separated by semicolons")
     parser.add_argument("--processes", type=int, default=2)
     arguments = parser.parse_args()
@@ -280,8 +301,8 @@ def main() -> None:
         f"{len(_ASKED)} questions; design {arguments.design}; share of {arguments.runs} runs with the right verdict"
     )
     print(
-        f"{'challenger':<16}{'truth':>8}{'differ':>8}{heads}{'median':>8}{'ever wrong':>12}{'released':>9}"
-        f"{'recall@10':>11}{'as shown':>10}"
+        f"{'challenger':<16}{'truth':>8}{'differ':>8}{heads}{'median':>8}{'ever wrong':>12}{'at the end':>11}"
+        f"{'released':>9}{'recall@10':>11}{'as shown':>10}"
     )
     # spawn: Polars' threads do not survive a fork
     with get_context("spawn").Pool(arguments.processes, store_questions, (list(_ASKED),)) as pool:
@@ -299,12 +320,14 @@ def main() -> None:
             study = Study(
                 pack, truth, tie, arguments.design, extra, arguments.user, arguments.recalls
             )
-            tasks = [(study, seed) for seed in range(arguments.runs)]
+            tasks = [(study, arguments.seed + run) for run in range(arguments.runs)]
             outcomes = pool.map(simulate_run, tasks, chunksize=4)
             ends = np.array([arguments.recalls + 1 if end is None else end for end, *_ in outcomes])
             shares = [float(np.mean(ends <= look)) for look in looks]
             wrong = sum(outcome[1] for outcome in outcomes)
-            released = np.mean([outcome[2] != "" for outcome in outcomes])
+            at_end = np.mean([outcome[2] != "" for outcome in outcomes])
+            released = np.mean([outcome[4] for outcome in outcomes])
+            withheld = Counter(outcome[3] for outcome in outcomes if outcome[3])
             rows += [
                 {
                     "challenger": name,
@@ -320,9 +343,11 @@ def main() -> None:
             line = f"{name:<16}{truth:>+8.3f}{differ:>8.2f}" + "".join(f"{x:>8.2f}" for x in shares)
             alone, under = measure_recall(pack, Opponent(pack, arguments.design, extra))
             print(
-                f"{line}{median:>8}{wrong:>8}/{len(outcomes)}{released:>9.2f}{alone:>11.4f}{under:>10.4f}",
+                f"{line}{median:>8}{wrong:>8}/{len(outcomes)}{at_end:>11.2f}{released:>9.2f}{alone:>11.4f}{under:>10.4f}",
                 flush=True,
             )
+            gates = "; ".join(f"{gate} {number}" for gate, number in withheld.most_common())
+            print(f"  closed gates at the end: {gates or 'none'}", flush=True)
     results.save(
         rows,
         plot_lines(

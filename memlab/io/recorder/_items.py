@@ -64,7 +64,7 @@ def read_item(raw: Any) -> Item:
         result, score = raw
     if isinstance(result, str):
         result = {"text": result}
-    elif not isinstance(result, dict | Mapping):
+    elif not isinstance(result, (dict, Mapping)):
         fields = (*_IDS, *_TEXTS, *_TIMES, "score")
         result = {name: getattr(result, name) for name in fields if hasattr(result, name)}
     id, text = first_value(result, _IDS), first_value(result, _TEXTS)

@@ -349,7 +349,7 @@ class Recorder:
                         challenge["groups"] = [[ids[at] for at in group] for group in draw.groups]
                 else:
                     draw = _draw_probes(len(active), len(items), self.settings.probes, chance)
-                positions = draw.results.tolist()
+                positions, drawn = draw.results.tolist(), set(draw.drawn.tolist())
                 row = {
                     "of": {
                         "query": screen(query).text,
@@ -371,7 +371,7 @@ class Recorder:
                         },
                         {
                             "memory_id": [ids[position] for position in positions],
-                            "probe": np.isin(draw.results, draw.drawn).tolist(),
+                            "probe": [position in drawn for position in positions],
                         },
                     ),
                 }
