@@ -572,7 +572,7 @@ def test_searches_of_a_trace_are_read_and_refused_as_evidence(tmp_path):
 def test_a_trace_without_records_is_refused(tmp_path):
     file = tmp_path / "spans.jsonl"
     file.write_text(json.dumps(otlp([("search_memory", None)])))
-    with pytest.raises(DatasetError, match="1 search_memory spans? lacks? it"):
+    with pytest.raises(DatasetError, match=r"1 search_memory spans? lacks? it"):
         memlab.read_spans(file)
     file.write_text("{")
     with pytest.raises(DatasetError):
