@@ -8,7 +8,7 @@ nulls is known before a run, so masks cost nothing without nulls. One program is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -318,17 +318,20 @@ class ArrayProgram:
     """A graph as a program over arrays.
 
     `run` returns values and nulls, or None if there is no null. A record has one pair per field. The inputs in `coded` may
-    be passed as `Coded`, because they are words that are only compared with constants.
+    be passed as `Coded`, because they are words that are only compared with constants. The caller has the values of the
+    nodes in `known`, by index, which are inputs too.
     """
 
-    def __init__(self, root: Node, derived: Mapping[str, Derived]) -> None:
-        self.derived = derived
-        self.nodes = reachable(root)
+    def __init__(
+        self, root: Node, derived: Mapping[str, Derived], known: Container[int] = ()
+    ) -> None:
+        self.derived, self.known = derived, known
+        self.nodes = reachable(root, known=known)
         self.slot = {node.index: i for i, node in enumerate(self.nodes)}
         self.inputs = [
             (i, str(n.value), str(n.value).replace("-", "_"), _DTYPES[str(n.type)])
             for i, n in enumerate(self.nodes)
-            if n.op == "input"
+            if n.op == "input" or n.index in known
         ]
         constants = [
             _constant(n.value if n.constant and n.value is not None else _BLANK[n.type])
@@ -433,7 +436,7 @@ class ArrayProgram:
             null[i] = bool(nullable >> position & 1)
         for i, node in enumerate(self.nodes):
             op = node.op
-            if op in ("input", "const", "record"):
+            if op in ("input", "const", "record") or node.index in self.known:
                 continue
             args = [self.slot[a.index] for a in node.args]
             missing = [null[a] for a in args]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
@@ -283,15 +283,16 @@ _REWRITES: dict[str, Callable[..., Node | None]] = {
 }
 
 
-def reachable(*roots: Node) -> list[Node]:
-    """Return the nodes reachable from `roots`, arguments before their users."""
+def reachable(*roots: Node, known: Container[int] = ()) -> list[Node]:
+    """Return the nodes reachable from `roots`, but not through `known` ones, arguments before their users."""
     nodes: dict[int, Node] = {}
     stack = list(roots)
     while stack:
         node = stack.pop()
         if node.index not in nodes:
             nodes[node.index] = node
-            stack.extend(node.args)
+            if node.index not in known:
+                stack.extend(node.args)
     return [nodes[index] for index in sorted(nodes)]
 
 

@@ -51,6 +51,9 @@ MACROS: Final = ("->", "->>", "do", "unless")
 # The words that make an expansion necessary, between the ends of a word. Most texts contain none.
 _WORDS = re.compile(r"""(?<![^\s()\[\]{};"'`~])(?:[-_]>>?|do|unless|when)(?![^\s()\[\]{};"'`~])""")
 
+_PROSE = re.compile(r'"(?:[^"\\]|\\.)*"|;[^\n]*', re.DOTALL)
+"""Strings and comments."""
+
 _MAX_STEPS = 2 * MAX_PACK_FORMS
 """Maximum forms written and visited while the macros of one text are expanded: a text at its limit is visited once."""
 
@@ -139,6 +142,12 @@ def _check_template(template: Form, parts: Definition, rest: str, text: Text) ->
             )
 
 
+def may_expand(source: str) -> bool:
+    """Return False if a text calls no macro of the language."""
+    # Most texts have such a word only in comments. In a bracket string, quotes and semicolons are letters.
+    return bool(_WORDS.search(source if "#[" in source else _PROSE.sub("", source)))
+
+
 class Expander:
     """An expansion of the macros in the definitions of one text or pack.
 
@@ -161,7 +170,7 @@ class Expander:
         """
         parts = definition(form, text)
         self._text = text
-        if not self.macros and not _WORDS.search(text.source):
+        if not self.macros and not may_expand(text.source):
             return form
         scope = frozenset(argument.text for argument in parts.arguments)
         return _with_body(form, parts.body, self._expand(parts.body, scope, 0))

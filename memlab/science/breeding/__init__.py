@@ -8,6 +8,13 @@
 True
 """
 
-from memlab.science.breeding._breed import MUTATIONS, Offspring, crossover, mutate
+from memlab.science.breeding._breed import (
+    MUTATIONS,
+    Offspring,
+    crossover,
+    draft_crossover,
+    draft_mutation,
+    mutate,
+)
 
-__all__ = ["MUTATIONS", "Offspring", "crossover", "mutate"]
+__all__ = ["MUTATIONS", "Offspring", "crossover", "draft_crossover", "draft_mutation", "mutate"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from memlab.kernel.language.texts import Path, fragment, symbols_of, used_helper
 from memlab.kernel.language.writer import number
 from memlab.science.breeding._grow import Scope, constant, grow, leaf
 from memlab.subjects.lens import NumericLiteral, Subtree, literals, subtrees
-from memlab.subjects.lens.edit import Span, edited, form_at, missing_features, parsed, sites
+from memlab.subjects.lens.edit import Draft, Span, form_at, missing_features, parsed, sites
 
 # Operators that may replace each other, because they take and return the same types.
 _SWAPS = (
@@ -59,6 +59,10 @@ class Offspring:
         return bool(self.edits)
 
 
+Drafted = tuple[Draft | None, tuple[str, ...], int]
+"""The draft of an offspring, the summaries of its edits, and the number of candidates that were drawn."""
+
+
 @dataclass(frozen=True)
 class _Edit:
     """A change of the text of a policy that is not compiled yet."""
@@ -74,14 +78,25 @@ class _NoSiteError(Exception):
     """The policy has no site for a change of the drawn kind."""
 
 
+# A search draws hundreds of children from one parent.
+@lru_cache(maxsize=256)
+def _list_pieces(
+    policy: Policy, source: str
+) -> tuple[list[Subtree], list[NumericLiteral]]:
+    """Return the subtrees and the numbers that mutations draw from. Equal policies may differ in layout."""
+    return (
+        [tree for tree in subtrees(policy) if tree.type in _TYPES],
+        [literal for literal in literals(policy) if not literal.structural],
+    )
+
+
 class _Parent:
     """A policy with the subtrees, sites and literals that mutations draw from."""
 
     def __init__(self, policy: Policy, rng: np.random.Generator, scale: float) -> None:
         self.policy, self.rng, self.scale = policy, rng, scale
-        self.trees = [tree for tree in subtrees(policy) if tree.type in _TYPES]
+        self.trees, self.tunable = _list_pieces(policy, policy.source)
         self.sites = sites(policy)
-        self.tunable = [literal for literal in literals(policy) if not literal.structural]
 
     def pick(self, options: Iterable[Any]) -> Any:
         """Return a random option; raise _NoSiteError if there are no options."""
@@ -177,17 +192,42 @@ def mutate(
             raise UnknownName("kind of mutation", kind, MUTATIONS)
     if not wanted:
         raise InputError(f"kinds is empty. Pass one or more of {', '.join(MUTATIONS)}.")
+    draft, summaries, spent = draft_mutation(policy, rng, edits, scale, max_nodes, tries, wanted)
+    return Offspring(policy if draft is None else draft.policy, summaries, spent)
+
+
+def draft_mutation(
+    policy: Policy,
+    rng: np.random.Generator,
+    edits: int,
+    scale: float = 0.3,
+    max_nodes: int = 200,
+    tries: int = 20,
+    kinds: tuple[str, ...] = (),
+) -> Drafted:
+    """Return the result of `mutate` as a draft, or None if nothing changes.
+
+    Edits of separate spans are drawn from one parent, because a second parent takes as long as ten drafts.
+    """
+    edit: _Edit | None = None
+    draft: Draft | None = None
     summaries: list[str] = []
     count = 0
     for _ in range(edits):
-        child, edit, spent = _first_valid(
-            policy, partial(_draw_edit, _Parent(policy, rng, scale), wanted), tries, max_nodes
-        )
+        draw = partial(_draw_edit, _Parent(policy, rng, scale), kinds or tuple(MUTATIONS))
+        size = len(reachable(policy.root if draft is None else draft.root))
+        step, spent = _first_valid(policy, draw, tries, max_nodes, size, edit, draft)
         count += spent
-        if edit is not None:
-            policy = child
+        if step is None and draft is not None:
+            # Each edit may overlap the first, as in a policy of one name.
+            policy, edit = draft.policy, None
+            draw = partial(_draw_edit, _Parent(policy, rng, scale), kinds or tuple(MUTATIONS))
+            step, spent = _first_valid(policy, draw, tries, max_nodes, size)
+            count += spent
+        if step is not None:
+            edit, draft = step
             summaries.append(edit.summary)
-    return Offspring(policy, tuple(summaries), count)
+    return draft, tuple(summaries), count
 
 
 def crossover(
@@ -226,9 +266,18 @@ def crossover(
     _check_breedable(b)
     if tries < 1 or max_nodes < 1:
         raise InputError("tries and max_nodes must be at least 1.")
+    draft, summaries, spent = draft_crossover(a, b, rng, max_nodes, tries)
+    return Offspring(a if draft is None else draft.policy, summaries, spent)
+
+
+def draft_crossover(
+    a: Policy, b: Policy, rng: np.random.Generator, max_nodes: int = 200, tries: int = 20
+) -> Drafted:
+    """Return the result of `crossover` as a draft, or None if nothing changes."""
     parent, donor = _Parent(a, rng, 0.0), _Parent(b, rng, 0.0)
-    child, edit, spent = _first_valid(a, lambda: _transplant(parent, donor), tries, max_nodes)
-    return Offspring(child, () if edit is None else (edit.summary,), spent)
+    draw = partial(_transplant, parent, donor)
+    step, spent = _first_valid(a, draw, tries, max_nodes, len(reachable(a.root)))
+    return (None, (), spent) if step is None else (step[1], (step[0].summary,), spent)
 
 
 def _draw_edit(parent: _Parent, kinds: tuple[str, ...]) -> _Edit:
@@ -247,14 +296,23 @@ def _check_breedable(policy: Policy) -> None:
 
 
 def _first_valid(
-    policy: Policy, draw: Callable[[], _Edit], tries: int, max_nodes: int
-) -> tuple[Policy, _Edit | None, int]:
-    """Return the first valid child, its edit and the number of tries; return the parent if none."""
-    size = len(reachable(policy.root))
+    policy: Policy,
+    draw: Callable[[], _Edit],
+    tries: int,
+    max_nodes: int,
+    size: int,
+    earlier: _Edit | None = None,
+    before: Draft | None = None,
+) -> tuple[tuple[_Edit, Draft] | None, int]:
+    """Return the first valid edit with its draft, or None, and the number of tries.
+
+    The edit is added to the `earlier` one, whose draft is `before`.
+    """
+    last = (policy if before is None else before).root.digest
     for spent in range(1, tries + 1):
         try:
-            edit = draw()
-            child = edited(
+            edit = draw() if earlier is None else _combine(earlier, draw())
+            draft = Draft(
                 policy,
                 edit.changes,
                 arguments=edit.arguments,
@@ -264,10 +322,23 @@ def _first_valid(
         except (_NoSiteError, PolicyError):
             # The checker rejects wrong types of names under let, words outside a vocabulary, and exceeded limits.
             continue
-        grown_to = len(reachable(child.root))
-        if (grown_to <= max_nodes or grown_to < size) and child.meaning_hash != policy.meaning_hash:
-            return child, edit, spent
-    return policy, None, tries
+        grown_to = len(reachable(draft.root))
+        if (grown_to <= max_nodes or grown_to < size) and draft.root.digest != last:
+            return (edit, draft), spent
+    return None, tries
+
+
+def _combine(a: _Edit, b: _Edit) -> _Edit:
+    """Return two edits as one, with the summary of the second; raise _NoSiteError if they overlap."""
+    if any(s.start < t.stop and t.start < s.stop for s in a.changes for t in b.changes):
+        raise _NoSiteError
+    return _Edit(
+        b.summary,
+        {**a.changes, **b.changes},
+        tuple(dict.fromkeys((*a.arguments, *b.arguments))),
+        tuple(dict.fromkeys((*a.helpers, *b.helpers))),
+        {**a.values, **b.values},
+    )
 
 
 # The mutations. Each returns an edit, or raises _NoSiteError.

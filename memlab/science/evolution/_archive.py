@@ -52,16 +52,22 @@ class Archive:
 
     def add(self, program: Program) -> bool:
         """Add a program to each niche where it is the best; return whether there was any."""
-        if not math.isfinite(program.value):
-            return False
-        size = program.size
-        entered = False
-        for niche, value in self.niches_of(program, size):
-            rank = (value, program.value, -size)
-            if niche not in self.niches or rank > self.niches[niche][0]:
-                self.niches[niche] = rank, program
-                entered = True
-        return entered
+        won = dict(self._win(program))
+        self.niches |= {niche: (rank, program) for niche, rank in won.items()}
+        return bool(won)
+
+    def accepts(self, program: Program) -> bool:
+        """Return whether a program is the best in any niche."""
+        return any(True for _ in self._win(program))
+
+    def _win(self, program: Program) -> Iterator[tuple[tuple[Any, ...], tuple[float, ...]]]:
+        """Yield each niche where a program is the best, with its rank there."""
+        if math.isfinite(program.value):
+            size = program.size
+            for niche, value in self.niches_of(program, size):
+                rank = (value, program.value, -size)
+                if niche not in self.niches or rank > self.niches[niche][0]:
+                    yield niche, rank
 
     def niches_of(self, program: Program, size: int) -> Iterator[tuple[tuple[Any, ...], float]]:
         """Yield the niches of a program, each with the program's value there."""

@@ -81,36 +81,34 @@ class Matrix:
     def scores(self, policy: Policy) -> Floats:
         """Return the score of each candidate, f64[n]; NaN in place of null."""
         # A value is taken from the cache at the topmost node that has one, so nodes below it are not computed.
-        program = ArrayProgram(policy.root, policy.derived)
-        values, masks = program.values.copy(), program.masks.copy()
+        known: dict[int, Arrays] = {}
+        visited, stack = set(), [policy.root]
+        while stack:
+            node = stack.pop()
+            if node.index in visited:
+                continue
+            visited.add(node.index)
+            if node.args and (stored := self._cache.pop(node.digest, None)) is not None:
+                known[node.index] = self._cache[node.digest] = stored
+            else:
+                stack.extend(node.args)
+        program = ArrayProgram(policy.root, policy.derived, known)
+        values, masks = program.values, program.masks
         nullable = 0
         for position, (i, name, *_) in enumerate(program.inputs):
-            if name not in self.columns:
+            index = program.nodes[i].index
+            if index not in known and name not in self.columns:
                 self.columns[name] = policy.derived[name].array(
                     {key: pair[0] for key, pair in self.columns.items()}
                 )
-            values[i], masks[i] = self.columns[name]
+            values[i], masks[i] = known[index] if index in known else self.columns[name]
             nullable |= (masks[i] is not None) << position
         values[-1] = self._slates
-        needed = {program.slot[policy.root.index]}
-        for i in range(len(program.nodes) - 1, -1, -1):
-            node = program.nodes[i]
-            if i not in needed or not node.args:
-                continue
-            key = node.digest
-            stored = self._cache.pop(key, None)
-            if stored is None:
-                needed.update(program.slot[arg.index] for arg in node.args)
-            else:
-                values[i], masks[i] = self._cache[key] = stored
-                needed.remove(i)
         with np.errstate(all="ignore"):
-            execute(
-                [step for step in program.compile(nullable) if step[2] in needed], values, masks
-            )
-        for i in needed:
-            if program.nodes[i].args and np.ndim(values[i]):
-                self._cache[program.nodes[i].digest] = values[i], masks[i]
+            execute(program.compile(nullable), values, masks)
+        for i, node in enumerate(program.nodes):
+            if node.args and node.index not in known and np.ndim(values[i]):
+                self._cache[node.digest] = values[i], masks[i]
         while len(self._cache) > self._capacity:
             del self._cache[next(iter(self._cache))]
         i = program.slot[policy.root.index]

@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,13 +24,13 @@ from memlab.kernel.base.disk import replacing, writing
 from memlab.kernel.language import Policy, policy_parts
 from memlab.kernel.language.writer import number
 from memlab.science.batch import run_tasks
-from memlab.science.breeding import crossover, mutate
+from memlab.science.breeding import draft_crossover, draft_mutation
 from memlab.science.evaluation.parts import Floats, Ints, search_point
 from memlab.science.evolution._archive import Archive, Program
 from memlab.science.evolution._data import Data, Part
 from memlab.science.evolution._matrix import LabelGoal
 from memlab.subjects.lens import literals
-from memlab.subjects.lens.edit import edited
+from memlab.subjects.lens.edit import Draft
 
 _TASKS = 4
 """The tasks of a round: enough for the cores of a laptop, and few enough that each sees a full archive."""
@@ -78,8 +79,8 @@ class Search(NamedTuple):
     seed: int
 
 
-def score_program(part: Part, policy: Policy, parents: tuple[str, ...], operator: str) -> Program:
-    """Score a policy on a part of the data, and return it as a program."""
+def score_program(part: Part, policy: Any, parents: tuple[str, ...], operator: str) -> Program:
+    """Score a policy or a draft on a part of the data, and return it as a program."""
     scores = part.matrix.scores(policy)
     totals = part.goal.totals(scores)
     sums = part.log.sum_by_cluster(totals)
@@ -140,11 +141,14 @@ def _run_task(
     local.niches = dict(archive.niches)
     entered: list[Program] = []
 
-    def keep(policy: Policy, parents: tuple[str, ...], operator: str) -> Program:
-        """Score a policy, and add it to the archive unless it is worse on an anchor."""
+    def keep(policy: Draft, parents: tuple[str, ...], operator: str) -> Program:
+        """Score a draft, and add its policy to the archive unless it is worse on an anchor."""
         program = score_program(search.part, policy, parents, operator)
-        if (program.outcome[search.anchors] >= search.floor).all() and local.add(program):
-            entered.append(program)
+        if (program.outcome[search.anchors] >= search.floor).all() and local.accepts(program):
+            # The text of a draft may exceed a limit of the language.
+            with suppress(PolicyError):
+                entered.append(program._replace(policy=policy.policy))
+                local.add(entered[-1])
         return program
 
     # The first task tunes the best program that was not tuned yet.
@@ -157,14 +161,14 @@ def _run_task(
         parent = _choose(parents, rng)
         if rng.random() < _CROSSOVER and len(parents) > 1:
             other = _choose(parents, rng)
-            child = crossover(parent.policy, other.policy, rng, max_nodes=search.max_nodes)
+            draft, edits, _ = draft_crossover(parent.policy, other.policy, rng, search.max_nodes)
             origin: tuple[str, ...] = parent.policy.hash, other.policy.hash
         else:
-            edits = 2 if rng.random() < _TWO_EDITS else 1
-            child = mutate(parent.policy, rng, edits=edits, max_nodes=search.max_nodes)
+            count = 2 if rng.random() < _TWO_EDITS else 1
+            draft, edits, _ = draft_mutation(parent.policy, rng, count, max_nodes=search.max_nodes)
             origin = (parent.policy.hash,)
-        if child.changed:
-            keep(child.policy, origin, child.edits[0].partition(":")[0])
+        if draft is not None:
+            keep(draft, origin, edits[0].partition(":")[0])
     return entered
 
 
@@ -178,7 +182,7 @@ def _tune(
     program: Program,
     budget: int,
     rng: np.random.Generator,
-    keep: Callable[[Policy, tuple[str, ...], str], Program],
+    keep: Callable[[Draft, tuple[str, ...], str], Program],
 ) -> int:
     """Tune constants of a program like ``memlab.tune``, and return the number of trials."""
     # Constants are multiplied, so that their sign stays; mutations change signs.
@@ -205,7 +209,7 @@ def _tune(
             else:
                 changes[item.span] = number(value)
         try:
-            tuned = edited(policy, changes, values=values)
+            tuned = Draft(policy, changes, values=values)
         except PolicyError:
             return math.inf
         scored = keep(tuned, (policy.hash,), "tune")

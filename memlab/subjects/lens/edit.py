@@ -12,16 +12,16 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 from memlab.errors import InputError, PolicyError, PolicySyntaxError, UnknownName
 from memlab.kernel.language.checker import Checker, Env
 from memlab.kernel.language.forms import forms_for
-from memlab.kernel.language.graph import Node
-from memlab.kernel.language.macros import MARK
+from memlab.kernel.language.graph import Dag, Node
+from memlab.kernel.language.macros import MARK, may_expand
 from memlab.kernel.language.policy import Policy, compile_policy
-from memlab.kernel.language.reader import ALIASES, Form, Text, canonical, read_forms
+from memlab.kernel.language.reader import ALIASES, MAX_NODES, Form, Text, canonical, read_forms
 from memlab.kernel.language.signature import Signature
 from memlab.kernel.language.texts import Parsed, Path, fragment, parse, symbols_of, walk
 from memlab.kernel.language.writer import number
@@ -469,49 +469,98 @@ def form_at(policy: Policy, path: Path) -> Form:
 
 def sites(policy: Policy) -> Mapping[tuple[int, int], Site]:
     """Return the type-checked expressions of a policy, by span in the source."""
+    return _checked(policy).sites
+
+
+def _checked(policy: Policy) -> _Recording:
+    """Return the recording type checker of a policy."""
     parsed(policy)
     values = tuple((p.name, p.value) for p in policy.params.values())
-    return _sites(policy.source, policy.name, policy.helpers, policy.signature, values)
+    return _check(policy.source, policy.name, policy.helpers, policy.signature, values)
 
 
 # The cache is keyed by the text, because equal policies may differ in layout and so in spans. Breeding edits one policy
 # many times.
-@lru_cache(maxsize=64)
-def _sites(
+@lru_cache(maxsize=256)
+def _check(
     source: str,
     name: str,
     helpers: tuple[str, ...],
     signature: Signature,
     values: tuple[tuple[str, float], ...],
-) -> Mapping[tuple[int, int], Site]:
-    """Type-check a policy, and return its expressions by span in the source."""
+) -> _Recording:
+    """Type-check a policy, and return the checker with its expressions by span in the source."""
     whole = parse(source, name, helpers)
     parts = whole.parts
     names = [argument.text for argument in parts.arguments]
     checker = _Recording(
         whole.text, signature, whole.helpers, dict(values), forms_for(signature, names)
     )
-    checker.written_calls = whole.calls
+    checker.whole, checker.written_calls = whole, whole.calls
+    _list_names(parts.body, checker.names)
     checker.result(parts.body, checker.bind(parts.arguments))
-    return checker.sites
+    checker.declared = dict(checker.params)
+    return checker
+
+
+def _list_names(form: Form, names: dict[int, tuple[str, ...]]) -> set[str]:
+    """Return the symbols of a form, and record those of each call by the identity of its form."""
+    if not form.items:
+        return {form.text} if form.kind == "symbol" else set()
+    symbols = set().union(*(_list_names(item, names) for item in form.items))
+    names[id(form)] = tuple(sorted(symbols))
+    return symbols
 
 
 class _Recording(Checker):
     """A type checker that records each expression that it visits.
 
-    The bodies of helpers are not recorded, because they belong to other texts.
+    The bodies of helpers are not recorded, because they belong to other texts. Afterwards `redraw` checks variants of
+    the policy. The node of a form depends on the names in the form alone, so an unchanged form is not checked again.
     """
+
+    whole: Parsed
+    declared: dict[str, Any]
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.sites: dict[tuple[int, int], Site] = {}
         self.written_calls: Mapping[tuple[int, int], Form] = {}
+        self.names: dict[int, tuple[str, ...]] = {}
+        self.memo: dict[tuple[Any, ...], Node] = {}
+        self.drawing = False
+        self._bound: Env = {}
+
+    def redraw(self, changes: Mapping[Span, Form], arguments: Iterable[str]) -> Node | None:
+        """Return the graph of the policy with other forms at some spans, or None if it has to be compiled."""
+        if self.whole.macros or self.written_calls:
+            return None
+        if len(self.dag.nodes) > MAX_NODES // 2:
+            self.dag, self.memo, self.inherited = Dag(), {}, {}
+        self.drawing, self.steps, self.open, self.params = True, 0, 0, dict(self.declared)
+        names = [*self.whole.parts.arguments, *(Form("symbol", name) for name in arguments)]
+        try:
+            return self.result(_graft(self.whole.parts.body, changes), self.bind(names))
+        except PolicyError:
+            return None  # Compiling the text gives the error its position.
 
     def check(self, form: Form, env: Env, *, tail: bool = False) -> Node:
         """Type-check an expression, and record its type and scope."""
+        names = self.names.get(id(form))
+        key = None if names is None else (id(form), *map(env.get, names))
+        if self.drawing:
+            drawn = self.memo.get(key) if key else None
+            if drawn is None:
+                drawn = super().check(form, env, tail=tail)
+                if key:
+                    self.memo[key] = drawn
+            return drawn
         # The environment is copied, because let adds names to it afterwards. Names that a macro binds cannot be written.
-        bound = {name: value for name, value in env.items() if MARK not in name}
+        bound: Env = {name: value for name, value in env.items() if MARK not in name}
+        self._bound = bound = self._bound if bound == self._bound else bound
         node = super().check(form, env, tail=tail)
+        if key:
+            self.memo[key] = node
         # The forms that a macro writes have no text of their own, but the last one stands for the call of the macro.
         span = form.start, form.stop
         if not self.calls and (not form.macro or span in self.written_calls):
@@ -534,9 +583,52 @@ class _Recording(Checker):
 
     def _typed(self, form: Form, node: Node) -> None:
         """Record the type that a null has in its context."""
-        site = self.sites.get((form.start, form.stop))
+        site = None if self.drawing else self.sites.get((form.start, form.stop))
         if site is not None and site.type is None and not self.calls:
             self.sites[form.start, form.stop] = site._replace(type=node.type, node=node)
+
+
+def _graft(form: Form, changes: Mapping[Span, Form]) -> Form:
+    """Replace the forms at some spans; return all other forms as the same objects."""
+    start, stop = form.start, form.stop
+    changed = changes.get(Span(start, stop))
+    if changed is not None or not any(start <= a and b <= stop for a, b in changes):
+        return changed or form
+    return form._replace(items=tuple(_graft(item, changes) for item in form.items))
+
+
+class Draft:
+    """An edit of a policy whose text is not compiled until `policy` is read.
+
+    ``root`` is the graph of the edited policy. The arguments are those of `edited`.
+    """
+
+    def __init__(
+        self,
+        parent: Policy,
+        changes: Mapping[Span, str],
+        *,
+        arguments: Iterable[str] = (),
+        helpers: Iterable[str] = (),
+        values: Mapping[str, float] | None = None,
+    ) -> None:
+        self._edited = partial(
+            edited, parent, changes, arguments=arguments, helpers=helpers, values=values
+        )
+        checker = _checked(parent)
+        forms = {span: fragment(text) for span, text in changes.items()}
+        root = None
+        if not (helpers or values or any(map(may_expand, changes.values()))) and all(
+            len(found) == 1 for found in forms.values()
+        ):
+            root = checker.redraw({span: found[0] for span, found in forms.items()}, arguments)
+        self.root = self.policy.root if root is None else root
+        self.derived = self.policy.derived if root is None else checker.derived
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The compiled policy."""
+        return self._edited()
 
 
 def edited(
