@@ -387,7 +387,7 @@ class Parsed(NamedTuple):
 
 
 # One text is parsed for its hash, its checks and its display.
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def parse(
     source: str | PolicyForm, name: str | None, helpers: tuple[str, ...], file: str | None = None
 ) -> Parsed:

@@ -215,12 +215,15 @@ def draft_mutation(
     count = 0
     for _ in range(edits):
         draw = partial(_draw_edit, _Parent(policy, rng, scale), kinds or tuple(MUTATIONS))
-        size = len(reachable(policy.root if draft is None else draft.root))
+        size = len(reachable(policy.root)) if draft is None else draft.size
         step, spent = _first_valid(policy, draw, tries, max_nodes, size, edit, draft)
         count += spent
         if step is None and draft is not None:
             # Each edit may overlap the first, as in a policy of one name.
-            policy, edit = draft.policy, None
+            try:
+                policy, edit = draft.policy, None
+            except PolicyError:  # a limit of the text
+                break
             draw = partial(_draw_edit, _Parent(policy, rng, scale), kinds or tuple(MUTATIONS))
             step, spent = _first_valid(policy, draw, tries, max_nodes, size)
             count += spent
@@ -322,8 +325,7 @@ def _first_valid(
         except (_NoSiteError, PolicyError):
             # The checker rejects wrong types of names under let, words outside a vocabulary, and exceeded limits.
             continue
-        grown_to = len(reachable(draft.root))
-        if (grown_to <= max_nodes or grown_to < size) and draft.root.digest != last:
+        if (draft.size <= max_nodes or draft.size < size) and draft.root.digest != last:
             return (edit, draft), spent
     return None, tries
 
@@ -435,7 +437,7 @@ def _swap(parent: _Parent) -> _Edit:
     other = parent.pick(
         t
         for t in parent.trees
-        if t.path[:-1] == tree.path[:-1] and t.type == tree.type and t is not tree
+        if t.path and t.path[:-1] == tree.path[:-1] and t.type == tree.type and t is not tree
     )
     summary = f"swap: {_shorten(tree.source)} and {_shorten(other.source)}"
     return _Edit(summary, {tree.span: other.source, other.span: tree.source})

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memlab.kernel.language import Policy
-from memlab.kernel.language.graph import reachable
 from memlab.science.evaluation.parts import Floats
 
 _NICHES = 24
@@ -22,7 +21,7 @@ class Program(NamedTuple):
     """A policy that was scored on the search part.
 
     ``value`` is the goal over the search part, ``clusters`` the goal in each cluster, and ``outcome``
-    the goal in each recall. ``parents`` are hashes of policies.
+    the goal in each recall. ``parents`` are hashes of policies, and ``size`` is the number of operations.
     """
 
     policy: Policy
@@ -31,11 +30,7 @@ class Program(NamedTuple):
     outcome: Floats
     parents: tuple[str, ...]
     operator: str
-
-    @property
-    def size(self) -> int:
-        """The number of operations of the policy."""
-        return len(reachable(self.policy.root))
+    size: int
 
 
 class Archive:

@@ -125,18 +125,22 @@ class LabelGoal:
         self.count = np.where(gold.judged, gold.count, np.nan)
         self.sizes = np.bincount(log.recall, minlength=len(log))
         self.rows = log.rows_of(gold.wanted).drop_nulls().sort().to_numpy().astype(np.int64)
-        self.offset = np.arange(len(log.recall)) - (np.cumsum(self.sizes) - self.sizes)[log.recall]
+        starts = np.cumsum(self.sizes) - self.sizes
+        self.offset = np.arange(len(log.recall)) - starts[log.recall]
+        # The pool of each relevant item as rows of the scores; a last row, without a score, fills up smaller pools.
+        own, column = log.recall[self.rows][:, None], np.arange(self.sizes.max(initial=1))
+        inside = column < self.sizes[own]
+        self.pools = np.where(inside, starts[own] + column, len(log.recall))
+        # Ties are broken by memory id, the order of the rows.
+        self.earlier = inside & (column < self.offset[self.rows][:, None])
         self.statistic: Statistic = mean
 
     def ranks(self, scores: Floats) -> Ints:
         """Return the rank of each relevant item in its pool, or 0 for an item without a score."""
-        scores = np.where(np.isfinite(scores), scores, -np.inf)
-        padded = np.full((len(self.sizes), int(self.sizes.max(initial=1))), -np.inf)
-        padded[self.recall, self.offset] = scores
-        pool, own = padded[self.recall[self.rows]], scores[self.rows][:, None]
-        # Ties are broken by memory id, the order of the rows.
-        earlier = np.arange(pool.shape[1]) < self.offset[self.rows][:, None]
-        rank = 1 + ((pool > own) | ((pool == own) & earlier)).sum(axis=1)
+        padded = np.append(scores, -np.inf)
+        padded[~np.isfinite(padded)] = -np.inf
+        pool, own = padded[self.pools], padded[self.rows][:, None]
+        rank = 1 + np.count_nonzero(np.where(self.earlier, pool >= own, pool > own), axis=1)
         return np.where(np.isneginf(own[:, 0]), 0, rank)
 
     def totals(self, scores: Floats) -> Floats:

@@ -22,6 +22,7 @@ import numpy as np
 from memlab.errors import InputError, PolicyError
 from memlab.kernel.base.disk import replacing, writing
 from memlab.kernel.language import Policy, policy_parts
+from memlab.kernel.language.graph import reachable
 from memlab.kernel.language.writer import number
 from memlab.science.batch import run_tasks
 from memlab.science.breeding import draft_crossover, draft_mutation
@@ -90,7 +91,8 @@ def score_program(part: Part, policy: Any, parents: tuple[str, ...], operator: s
     value = float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else -math.inf
     # A policy without a finite score shows nothing, and evaluate refuses it.
     value = value if np.isfinite(scores).any() else -math.inf
-    return Program(policy, value, clusters, np.nan_to_num(outcome), parents, operator)
+    size = policy.size if isinstance(policy, Draft) else len(reachable(policy.root))
+    return Program(policy, value, clusters, np.nan_to_num(outcome), parents, operator, size)
 
 
 def open_search(data: Data, seed: int, max_nodes: int) -> tuple[Search, State]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from memlab.errors import InputError, PolicyError, PolicySyntaxError, UnknownName
 from memlab.kernel.language.checker import Checker, Env
 from memlab.kernel.language.forms import forms_for
-from memlab.kernel.language.graph import Dag, Node
+from memlab.kernel.language.graph import Dag, Node, reachable
 from memlab.kernel.language.macros import MARK, may_expand
 from memlab.kernel.language.policy import Policy, compile_policy
 from memlab.kernel.language.reader import ALIASES, MAX_NODES, Form, Text, canonical, read_forms
@@ -453,7 +453,7 @@ def parsed(policy: Policy) -> Parsed:
         raise InputError(
             f"{policy.name} is one field of a record. Edit the text of {policy._of[0].name} itself."
         )
-    return parse(policy.source, policy.name, policy.helpers)
+    return parse(policy.source, policy.name, policy.helpers, None)
 
 
 def form_at(policy: Policy, path: Path) -> Form:
@@ -474,7 +474,8 @@ def sites(policy: Policy) -> Mapping[tuple[int, int], Site]:
 
 def _checked(policy: Policy) -> _Recording:
     """Return the recording type checker of a policy."""
-    parsed(policy)
+    if policy._of is not None:
+        parsed(policy)  # raises: a field has no text
     values = tuple((p.name, p.value) for p in policy.params.values())
     return _check(policy.source, policy.name, policy.helpers, policy.signature, values)
 
@@ -490,7 +491,7 @@ def _check(
     values: tuple[tuple[str, float], ...],
 ) -> _Recording:
     """Type-check a policy, and return the checker with its expressions by span in the source."""
-    whole = parse(source, name, helpers)
+    whole = parse(source, name, helpers, None)
     parts = whole.parts
     names = [argument.text for argument in parts.arguments]
     checker = _Recording(
@@ -600,7 +601,7 @@ def _graft(form: Form, changes: Mapping[Span, Form]) -> Form:
 class Draft:
     """An edit of a policy whose text is not compiled until `policy` is read.
 
-    ``root`` is the graph of the edited policy. The arguments are those of `edited`.
+    ``root`` is the graph of the edited policy, with ``size`` operations. The arguments are those of `edited`.
     """
 
     def __init__(
@@ -624,6 +625,7 @@ class Draft:
             root = checker.redraw({span: found[0] for span, found in forms.items()}, arguments)
         self.root = self.policy.root if root is None else root
         self.derived = self.policy.derived if root is None else checker.derived
+        self.size = len(reachable(self.root))
 
     @cached_property
     def policy(self) -> Policy:
