@@ -11,11 +11,20 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.errors import InputError, UnknownName
+from memlab.errors import InputError, PolicyNameError, PolicySyntaxError, UnknownName
 from memlab.kernel.language import Input, Policy, Signature, compile_policy, read_pack
 from memlab.kernel.language.graph import reachable
 from memlab.kernel.policies import load_pack
-from memlab.science.breeding import MUTATIONS, Offspring, crossover, mutate
+from memlab.science.breeding import (
+    MUTATIONS,
+    Offspring,
+    crossover,
+    draft_crossover,
+    draft_mutation,
+    mutate,
+)
+from memlab.subjects.lens import subtrees
+from memlab.subjects.lens.edit import Draft
 from tests.language.programs import ARGUMENTS, BOOL, NUM, SCHEMA, STR, program
 
 QUICK = examples(60, quick=8, suppress_health_check=list(HealthCheck))
@@ -226,6 +235,41 @@ def test_a_policy_that_nothing_fits_comes_back_as_it_is() -> None:
         "const",
     )
     assert crossover(parent, parent, rng(), tries=3) == Offspring(parent, (), 3)
+
+
+@QUICK
+@given(parents, seeds)
+def test_a_draft_has_the_graph_of_its_compiled_text(case: tuple[str, str, str], seed: int) -> None:
+    pool = [compile_policy(f"(fn [{ARGUMENTS}] {body})", SLOTS[case[0]]) for body in case[1:]]
+    dice = rng(seed)
+    for _ in range(8):
+        a, b = (pool[int(dice.integers(len(pool)))] for _ in range(2))
+        for draft, *_ in (draft_mutation(a, dice, 2), draft_crossover(a, b, dice)):
+            if draft is not None:
+                assert draft.root.digest == draft.policy.root.digest
+                assert draft.size == size(draft.policy)
+                pool.append(draft.policy)
+
+
+def test_a_name_that_let_binds_again_is_checked_again() -> None:
+    parent = policy("(fn [x y] (let [a x b (* 2 a)] (+ b (min-max (* 2 a)))))")
+    x = next(tree for tree in subtrees(parent) if tree.source == "x")
+    for text in ("y", "(+ x y)", "x", "(max y 1)"):
+        draft = Draft(parent, {x.span: text})
+        assert draft.root.digest == draft.policy.root.digest
+
+
+def test_a_draft_that_is_not_valid_has_the_error_of_its_text() -> None:
+    parent = policy("(fn [x] (+ x 1))")
+    with pytest.raises(PolicyNameError, match="Nothing is called"):
+        Draft(parent, {subtrees(parent)[1].span: "unknown"})
+    with pytest.raises(PolicySyntaxError, match="not one whole form"):
+        Draft(parent, {subtrees(parent)[1].span: "1) (+ 2"})
+
+
+def test_the_root_is_not_swapped_with_its_own_argument() -> None:
+    parent = policy("(fn [x] (min-max x))")
+    assert not mutate(parent, rng(), kinds=["swap"]).changed
 
 
 def test_refusals() -> None:

@@ -26,6 +26,7 @@ from memlab.science.breeding import mutate
 from memlab.science.evaluation import judge, measure
 from memlab.science.evolution import Evolved, ParentEvidence, _evolve
 from memlab.science.evolution._data import Data, read_data
+from memlab.science.evolution._matrix import Matrix
 from memlab.science.evolution._propose import Refusal, call_proposer
 from memlab.science.evolution._search import open_search, score_program
 from memlab.ui.cli import main
@@ -139,6 +140,11 @@ def test_scores_equal_those_of_the_columns_back_end_with_any_cache() -> None:
         columns = policy.columns(part.log.pool([names[name] for name in read]), by="decision")
         expected = columns.cast(pl.Float64).to_numpy()
         np.testing.assert_allclose(part.matrix.scores(policy), expected, rtol=1e-12)
+        # Values that other programs left give the same bits as none.
+        np.testing.assert_array_equal(
+            part.matrix.scores(policy),
+            Matrix(part.matrix.columns, part.log.recall).scores(policy),
+        )
 
 
 @pytest.mark.parametrize("metric", ["recall@5", "ndcg@10", "mrr@3", "map@5", "recall_all@2"])

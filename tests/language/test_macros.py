@@ -25,7 +25,7 @@ from memlab.kernel.language import (
     read_forms,
     read_pack,
 )
-from memlab.kernel.language.macros import flat_bindings
+from memlab.kernel.language.macros import flat_bindings, may_expand
 from memlab.kernel.language.reader import FUNCTION_HEADS, MAX_CHARACTERS
 from memlab.kernel.language.texts import parse, walk
 from memlab.science.breeding import crossover, mutate
@@ -572,3 +572,9 @@ def test_the_reader_returns_the_forms_of_hy():
         return own.text == str(model)
 
     assert same(form, hy.read(text))
+
+
+def test_words_in_strings_and_comments_are_no_macros() -> None:
+    assert not may_expand('(fn [x] "when, do and ->" x) ; unless (when x)')
+    assert may_expand("(fn [x] (; a comment\n when x 1 2))")
+    assert may_expand('(fn [x] (if (= x #[[ " ]]) (do 1 2) #[[ " ]]))')
