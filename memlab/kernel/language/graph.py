@@ -284,7 +284,7 @@ _REWRITES: dict[str, Callable[..., Node | None]] = {
 
 
 def reachable(*roots: Node, known: Container[int] = ()) -> list[Node]:
-    """Return the nodes reachable from `roots`, but not through `known` ones, arguments before their users."""
+    """Return the nodes reachable from `roots`, arguments before users. `known` nodes end a path."""
     nodes: dict[int, Node] = {}
     stack = list(roots)
     while stack:

@@ -150,7 +150,7 @@ def mutate(
     rng
         The random generator.
     edits
-        The number of changes, at least 1.
+        The number of changes, at least 1. They are at separate positions if the policy has enough.
     scale
         The standard deviation of the logarithm of a factor, above 0 and up to 10.
     max_nodes

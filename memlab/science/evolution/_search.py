@@ -163,11 +163,12 @@ def _run_task(
         parent = _choose(parents, rng)
         if rng.random() < _CROSSOVER and len(parents) > 1:
             other = _choose(parents, rng)
-            draft, edits, _ = draft_crossover(parent.policy, other.policy, rng, search.max_nodes)
+            draft, edits = draft_crossover(parent.policy, other.policy, rng, search.max_nodes)[:2]
             origin: tuple[str, ...] = parent.policy.hash, other.policy.hash
         else:
-            count = 2 if rng.random() < _TWO_EDITS else 1
-            draft, edits, _ = draft_mutation(parent.policy, rng, count, max_nodes=search.max_nodes)
+            several = 2 if rng.random() < _TWO_EDITS else 1
+            drafted = draft_mutation(parent.policy, rng, several, max_nodes=search.max_nodes)
+            draft, edits = drafted[:2]
             origin = (parent.policy.hash,)
         if draft is not None:
             keep(draft, origin, edits[0].partition(":")[0])
