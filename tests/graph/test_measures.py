@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import InputError
-from memlab.kernel.graph import Edges, bridges, clustering, communities, density
+from memlab.kernel.graph import Edges, bridges, clustering, communities
 
 NODES = 9
 pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(
@@ -42,9 +42,8 @@ def simple(graph):
 
 @settings(deadline=None)
 @given(weighted)
-def test_density_and_clustering_of_the_simple_graph(graph):
+def test_clustering_of_the_simple_graph(graph):
     edges, oracle = make_edges(graph), simple(graph)
-    assert density(edges, nodes=NODES) == pytest.approx(networkx.density(oracle))
     result = clustering(edges, range(NODES))
     assert result.coefficient.tolist() == pytest.approx(list(networkx.clustering(oracle).values()))
     assert result.mean == pytest.approx(networkx.average_clustering(oracle))
@@ -55,7 +54,6 @@ def test_removed_edges_do_not_count():
     edges = make_edges([((0, 1), 1.0), ((1, 2), 1.0), ((0, 2), 1.0)], nodes=3)
     edges.remove([2])
     assert clustering(edges, [1]).coefficient.tolist() == [0.0]
-    assert density(edges, nodes=3) == pytest.approx(2 / 3)
 
 
 def test_a_sample_says_so_and_comes_near():

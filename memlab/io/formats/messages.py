@@ -250,8 +250,6 @@ def _build_call(call: Mapping[str, Any]) -> Piece:
 
 # All fields of these roles, for a quick test whether a message has any of them.
 _NAMES = frozenset(ROLES)
-_SILENT = frozenset(("content", "tool_calls", "function_call"))
-"""Fields that a message without words may have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -297,7 +297,7 @@ def first_of(text: str, table: tuple[str, ...]) -> str | None:
 # Dates, answers, facts and comparisons share one table of number words.
 
 
-# Words that `number_of` and `read_number` combine: units, tens and multipliers.
+# Words that `number_of` combines: units, tens and multipliers.
 _SMALL = (
     *(
         "zero",
@@ -358,62 +358,3 @@ def number_of(word: str) -> int | None:
     if joint and tens in _TENS and ones in _SMALL[1:10]:
         return NUMBER_WORDS[tens] + NUMBER_WORDS[ones]
     return None
-
-
-def read_number(words: Sequence[str], position: int) -> tuple[int, int] | None:
-    """Return the number that begins at a word and its word count, or None without a number.
-
-    Parameters
-    ----------
-    words
-        Words in lower case.
-    position
-        The index of the first word.
-
-    Returns
-    -------
-    tuple of (int, int) or None
-        The number, and how many words it has.
-
-    Examples
-    --------
-    >>> read_number(["two", "dozen", "eggs"], 0), read_number(["a", "dozen"], 0), read_number(["twenty", "one"], 0)
-    ((24, 2), (12, 2), (21, 2))
-    >>> read_number(["three", "hundred", "and", "five"], 0), read_number(["a", "dog"], 0)
-    ((305, 4), None)
-    """
-    total, used = 0, 0
-    number: int | None = 1 if position < len(words) and words[position] in ("a", "an") else None
-    if number is not None and (
-        position + 1 >= len(words) or words[position + 1] not in ("dozen", *_LARGE)
-    ):
-        return None
-    used += number is not None
-    while position + used < len(words):
-        word = words[position + used]
-        follows = words[position + used + 1] if position + used + 1 < len(words) else ""
-        if (
-            word == "and"
-            and number == 0
-            and total
-            and number_of(follows) is not None
-            and follows not in _LARGE
-        ):
-            used += 1
-            continue
-        value = number_of(word)
-        if value is None:
-            break
-        if word in _LARGE or word == "dozen":
-            number = (number or 1) * value
-            total, number = (total + number, 0) if value > 12 else (total, number)
-        elif (
-            number is None
-            or number == 0
-            or (number % 10 == 0 and number >= 20 and value < 10 and word in _SMALL)
-        ):
-            number = (number or 0) + value
-        else:
-            break
-        used += 1
-    return (total + (number or 0), used) if used and (number is not None) else None

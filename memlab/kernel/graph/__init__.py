@@ -26,7 +26,6 @@ from memlab.kernel.graph._shape import (
     bridges,
     clustering,
     communities,
-    density,
     simple_graph,
     trace,
 )
@@ -58,7 +57,6 @@ __all__ = [
     "bridges",
     "clustering",
     "communities",
-    "density",
     "node_codes",
     "node_kinds",
     "node_numbers",

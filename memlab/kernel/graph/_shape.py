@@ -1,6 +1,6 @@
 """Simple graphs and measures of their shape.
 
-The measures are density, clustering, communities and the strongest paths.
+The measures are clustering, communities and the strongest paths.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def simple_graph(edges: Edges, keep: Flags | None = None) -> SimpleGraph:
     return SimpleGraph(nodes, build_matrix(rows, columns, weight, len(nodes)))
 
 
-# These functions measure density, clustering and the edges between communities on a simple graph.
+# These functions measure clustering and the edges between communities on a simple graph.
 
 
 @dataclass(frozen=True)
@@ -70,20 +70,6 @@ class Clustering:
     coefficient: Floats
     mean: float
     exact: bool
-
-
-def density(edges: Edges, *, nodes: int) -> float:
-    """Return the fraction of node pairs that are linked.
-
-    Returns 0 for fewer than two nodes.
-
-    >>> edges = Edges()
-    >>> edges.append([0, 1, 1], [1, 0, 2], 0, 1.0, nodes=4).tolist()
-    [0, 1, 2]
-    >>> round(density(edges, nodes=4), 3)
-    0.333
-    """
-    return len(simple_graph(edges).matrix.data) / (nodes * (nodes - 1)) if nodes > 1 else 0.0
 
 
 def clustering(

@@ -20,7 +20,6 @@ from memlab.kernel.policies._given import (
 )
 from memlab.kernel.policies._lineage import Lineage
 from memlab.kernel.policies._packs import (
-    CHALLENGE_DESIGNS,
     DEFAULT_PACK,
     Challenge,
     ChallengeDesign,
@@ -49,7 +48,6 @@ from memlab.kernel.policies._versions import (
 )
 
 __all__ = [
-    "CHALLENGE_DESIGNS",
     "DEFAULT_PACK",
     "FEATURES",
     "POLICY_FORMAT",

@@ -953,8 +953,6 @@ def logged_owner(fingerprint: object) -> str | None:
 
 
 ChallengeDesign = Literal["extra", "lot", "draft", "ab"]
-# Experimental designs of a challenge; events store these words.
-CHALLENGE_DESIGNS: tuple[ChallengeDesign, ...] = ("extra", "lot", "draft", "ab")
 
 ExtraItems: TypeAlias = Annotated[int, Within(1, 20)] | Literal["auto"]
 """The number of items that a challenge adds to a recall. Events store "auto" as 0."""

@@ -168,12 +168,6 @@ class ForecastResult(Report):
         return caption, Table("", headings, rows, left=(0,))
 
 
-def _format_interval(row: Mapping[str, Any]) -> str:
-    """Format the interval of a log-loss; return "" if a row has no interval."""
-    low, high = row["low"], row["high"]
-    return "" if low is None else f"{low:.3f}-{high:.3f}"
-
-
 # The columns of the table in a terminal and a notebook.
 _COLUMNS: Columns = (
     ("pack", "{pack}"),

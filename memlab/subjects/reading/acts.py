@@ -116,29 +116,6 @@ def read_sentences(text: str) -> Iterator[Sentence]:
         yield _read_sentence(own, start, stop)
 
 
-def speech_act(sentence: str) -> Act:
-    """Return the speech act of one sentence.
-
-    Parameters
-    ----------
-    sentence
-        One sentence with its final punctuation. If there are several sentences, the first counts.
-
-    Returns
-    -------
-    str
-        One of ``Act``; "statement" if no other act matches.
-
-    Examples
-    --------
-    >>> [speech_act(text) for text in ("See you for now!", "Do you read any novels now?", "I sold the car")]
-    ['greeting', 'question', 'statement']
-    >>> [speech_act(text) for text in ("Thanks a lot!", "I hope it rains", "Send me the file", "If I lived in Rome ...")]
-    ['reaction', 'wish', 'order', 'supposition']
-    """
-    return next((part.act for part in read_sentences(sentence)), "statement")
-
-
 def subject_person(sentence: str) -> Person | None:
     """Return the grammatical person of a sentence, taken from its first pronoun or noun.
 

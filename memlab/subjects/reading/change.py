@@ -54,9 +54,6 @@ _VALUED = re.compile(
 It is tried first, because most texts have no value.
 """
 
-# The kinds of values that concern time.
-_ABOUT_TIME = frozenset({"date", "time", "day"})
-
 
 @dataclass(frozen=True)
 class Values:

@@ -262,7 +262,6 @@ _ENDINGS = ("ing", "ed", "s")
 _DAYS = frozenset(WEEKDAYS)
 _EVERYONE = frozenset({"user", "i", "we", "they", "he", "she", "you"})
 _BEFORE_AN_ORDER = frozenset({"always", "never", "do", "not", "please"})
-_SAYS_NOTHING = frozenset({"now", "instead", "nowadays", "anymore"})
 _LIGHT = frozenset({"hav", "want", "need", "get", "b", "us", "do", "year", "now"})
 
 

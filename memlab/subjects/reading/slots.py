@@ -51,7 +51,6 @@ _ADVERB = (
     r"(?:(?:'ve|'s|'m|'re| have| has| had| am| is| are| was| were| got| been| just| now| recently| currently| finally|"
     r" officially| still| also| actually| already| both| only| no longer| not| never| used to| would| will| anymore) ?)*"
 )
-_VALUE = r"(?P<value>[\w'+#./-]+(?: [\w'+#./-]+){0,3})"
 _PLACE = r"(?P<value>(?:the |a |an )?(?-i:[A-Z])[\w'-]+(?:[ ,]+(?-i:[A-Z])[\w'-]+){0,2})"
 
 

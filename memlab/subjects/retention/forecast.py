@@ -265,8 +265,6 @@ def _render_forecast(future: Forecast) -> object:
 
 Instants = Ints
 
-_MOST_POINTS = 10_000
-"""Maximum number of instants, more than a figure can show."""
 
 _MOST_VALUES = 5_000_000
 """Maximum rows of a frame, about 300 MB."""
