@@ -47,7 +47,13 @@ def list_messages() -> Iterator[str]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
                 start, end = FRAMES.get(ast.unparse(node.exc.func).rpartition(".")[2], ("", ""))
-                yield from (start + text + end for text in literal(node.exc.args[0]))
+                for text in literal(node.exc.args[0]):
+                    yield re.sub(
+                        r"^(f?)(['\"]+)(.*)\2$",
+                        lambda match: f"{match[1]}{match[2]}{start}{match[3]}{end}{match[2]}",  # noqa: B023
+                        text,
+                        flags=re.DOTALL,
+                    )
             elif isinstance(node, ast.keyword) and node.arg in {"help", "title", "description"}:
                 yield from literal(node.value)
     for path in sorted((ROOT / "memlab" / "ui" / "widgets" / "src").rglob("*.tsx")):

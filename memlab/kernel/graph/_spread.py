@@ -503,7 +503,7 @@ def _seeds(rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> tuple[Ints
         nodes.labels(codes[last_of_kind])  # raises an error that names a node beyond the last
     if (codes[1:] == codes[:-1]).any():
         raise InputError(
-            f"Seed node {codes[:-1][codes[1:] == codes[:-1]][0]} occurs more than once in rows. Add its energies."
+            f"Seed node {codes[:-1][codes[1:] == codes[:-1]][0]} occurs more than once in rows. Add up its energies."
         )
     if not np.isfinite(own).all():
         first = int(np.argmax(~np.isfinite(own)))

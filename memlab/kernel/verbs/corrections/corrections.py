@@ -517,7 +517,7 @@ def _find_changed_fields(
                 raise InputError(
                     f"Row {row}: {name} of memory {ids[row]} differs from the lab's, but "
                     "this field cannot be edited. Select id and the columns to edit. "
-                    "Statuses: lab.forget, lab.restore and lab.facts.retract."
+                    "Change a status by lab.forget, lab.restore or lab.facts.retract."
                 )
             changes[row][name] = value
     return [(row, ids[row], fields) for row, fields in enumerate(changes) if fields]
