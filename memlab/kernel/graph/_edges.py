@@ -175,11 +175,7 @@ class Edges:
         change. The result depends only on the edges so far and on this call, so a replayed log of calls gives the same
         edges.
         """
-        sources, targets = to_integers("source", source), to_integers("target", target)
-        if sources.ndim != 1 or sources.shape != targets.shape:
-            raise InputError(
-                f"There are {sources.size} sources but {targets.size} targets. Pass one source and one target per edge."
-            )
+        sources, targets = _read_ends(source, target)
         count = len(sources)
         columns = {
             "relation": _filled("relation", to_integers("relation", relation), count),
@@ -319,11 +315,7 @@ class Edges:
         The number is -1 for a pair without an edge. With ``either``, an edge from target to source
         counts too. The cost is proportional to the smaller degree of each pair.
         """
-        sources, targets = to_integers("source", source), to_integers("target", target)
-        if sources.ndim != 1 or sources.shape != targets.shape:
-            raise InputError(
-                f"There are {sources.size} sources but {targets.size} targets. Pass one source and one target per edge."
-            )
+        sources, targets = _read_ends(source, target)
         relations = _filled("relation", to_integers("relation", relation), len(sources))
         forward = self.degree(sources) <= self.degree(targets)
         near, far = np.where(forward, sources, targets), np.where(forward, targets, sources)
@@ -509,6 +501,16 @@ def _mask_absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
     return np.asarray(
         outside | (nodes - (kind << SHIFT) >= np.array(counts)[np.where(outside, 0, kind)])
     )
+
+
+def _read_ends(source: ArrayLike, target: ArrayLike) -> tuple[Ints, Ints]:
+    """Return sources and targets as integers, or raise InputError if their numbers differ."""
+    sources, targets = to_integers("source", source), to_integers("target", target)
+    if sources.ndim != 1 or sources.shape != targets.shape:
+        raise InputError(
+            f"There are {sources.size} sources but {targets.size} targets. Pass one source and one target per edge."
+        )
+    return sources, targets
 
 
 def _filled(what: str, values: NDArray[Any], count: int) -> NDArray[Any]:

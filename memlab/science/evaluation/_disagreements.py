@@ -149,7 +149,7 @@ def disagreements(
     The distance of a recall is the sum over items of |1/rank under a - 1/rank under b|, with 0 for
     items that a policy would not show. So changes at the top weigh most.
     """
-    results = [_top_k_frame(target, log) for target in (a, b)]
+    results = [_top_k_frame(target) for target in (a, b)]
     both = results[0].join(
         results[1], on=["recall", "memory_id"], how="full", coalesce=True, suffix="_b"
     )
@@ -178,7 +178,7 @@ def disagreements(
     return Disagreements(a.name, b.name, selected)
 
 
-def _top_k_frame(target: Target, log: Log) -> pl.DataFrame:
+def _top_k_frame(target: Target) -> pl.DataFrame:
     """Return a policy's top-k as a frame of recall, memory_id, rank and score."""
     return pl.DataFrame(
         {

@@ -320,7 +320,7 @@ def score(
     if not names:
         raise InputError('No metric was given. Pass at least one, such as "ndcg@10".')
     active = lab.policies.pack
-    packs = {ACTIVE: active, **_read_policies(lab, active, policies)}
+    packs = {ACTIVE: active, **_read_policies(active, policies)}
     resolved = read_asked(lab.questions, questions)
     if not resolved:
         raise InputError(
@@ -593,11 +593,11 @@ def explain_change(
     ]
 
 
-def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack | pl.Expr]:
+def _read_policies(active: Pack, policies: Any) -> dict[str, Pack | pl.Expr]:
     """Return each policy's pack or expression, by unique name."""
     packs: dict[str, Pack | pl.Expr] = {}
     for label, spec in list_policies(policies):
-        name, pack = _read_policy(lab, active, spec)
+        name, pack = _read_policy(active, spec)
         name = label or name
         other = packs.get(name)
         if isinstance(pack, Pack) and isinstance(other, Pack) and other.hash != pack.hash:
@@ -613,7 +613,7 @@ def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack | pl
     return packs
 
 
-def _read_policy(lab: Any, active: Pack, spec: Any) -> tuple[str, Pack | pl.Expr]:
+def _read_policy(active: Pack, spec: Any) -> tuple[str, Pack | pl.Expr]:
     """Return the name of a policy, with a pack that contains it or with the expression."""
     if isinstance(spec, pl.Expr):
         return clip(str(spec)), spec

@@ -230,7 +230,7 @@ class Editor:
             columns[name] != read_field(state, latest, name) for name in FIXED if name in columns
         )
         if same_text and not fixed:
-            self._change_in_place(latest, before, columns, derived, outcome)
+            self._change_in_place(latest, columns, derived, outcome)
         else:
             self._replace(latest, new, before, columns, derived, outcome, findings)
         return outcome
@@ -292,7 +292,6 @@ class Editor:
     def _change_in_place(
         self,
         row: int,
-        before: Mapping[str, Any],
         columns: Mapping[str, Any],
         derived: Rederived,
         outcome: EditOutcome,
