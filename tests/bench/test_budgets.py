@@ -209,6 +209,25 @@ def test_a_time_is_read_from_the_day_on_which_it_was_said(said, answer):
     assert read_answer("When did Ida leave?", f"- 2026-05-08, Ida: {said}") == answer
 
 
+def test_a_question_that_leaves_a_choice_is_answered_with_the_thing_in_the_context():
+    context = "- 2026-05-08, Ida: I love coffee.\n- 2026-05-09, Ida: More coffee!"
+    assert read_answer("Does Ida prefer tea or coffee?", context) == "coffee"
+    assert read_answer("Would Ida order a coffee or a tea?", context) == "a coffee"
+    assert read_answer("Does Ida like coffee?", context) == "Yes"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "That boat really is just so very great, I always think so, Oskar.",
+        "Your boat carries iron chains.",
+    ],
+)
+def test_fillers_and_statements_about_the_listener_say_less(other):
+    context = f"- 2026-05-08, Ida: {other} My boat carries seven lanterns."
+    assert read_answer("What is with the boat?", context) == "carries seven lanterns"
+
+
 @pytest.mark.parametrize("context", ["", "no lines", "- 2026-02-31, Ida: I left.", "- : \n! x\n-"])
 def test_a_context_of_any_form_is_read(context):
     assert isinstance(read_answer("When did Ida leave?", context), str)
@@ -237,4 +256,4 @@ def test_conversations_that_were_not_read_for_the_rules_are_answered():
     rows = result.records.filter(system="memlab")
     when = rows.filter(pl.col("text").str.to_lowercase().str.starts_with("when"))
     assert when["f1"].mean() >= 0.45
-    assert rows["f1"].mean() >= 0.22
+    assert rows["f1"].mean() >= 0.235

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from datetime import date, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import Stemmer
@@ -187,6 +187,9 @@ _DURATION = re.compile(
     + r") (?:minute|hour|day|week|month|year)s?)\b",
     re.IGNORECASE,
 )
+# The things between which a question leaves the choice, and a word for the listener.
+_CHOICE = re.compile(r"\b(\w{1,40}(?: \w{1,40})?) or (?:an? |the )?(\w{1,40}(?: \w{1,40})?)\?")
+_YOU = re.compile(r"\byour?\b", re.IGNORECASE)
 _COUNT = re.compile(rf"\b(\d+|{'|'.join(_UNITS[1:])}|once|twice)\b", re.IGNORECASE)
 # Letters and digits of any script.
 _WORD = re.compile(r"[^\W_]+")
@@ -242,7 +245,8 @@ def read_answer(question: str, context: str) -> str:
         time = _read_time(best.text, best.note.day) or _read_time(best.note.text, best.note.day)
         return time or (best.text if best.note.day is None else _say_day(best.note.day))
     if _POLAR.match(question):
-        return "Yes"
+        choice = _CHOICE.search(question)
+        return max(choice.groups(), key=partial(_count_most_frequent, context)) if choice else "Yes"
     sentences.sort(key=lambda each: -each.value)
     for words, pattern in (("how long", _DURATION), ("how many", _COUNT)):
         if words in question.lower():
@@ -259,6 +263,12 @@ def read_answer(question: str, context: str) -> str:
     )
 
 
+def _count_most_frequent(context: str, phrase: str) -> int:
+    """Return how often a context contains the most frequent long word of a phrase."""
+    words = (word for word in phrase.lower().split() if len(word) > 3)
+    return max(map(context.lower().count, words), default=0)
+
+
 def _find_sentences(question: str, context: str) -> tuple[list[_Sentence], Set[str]]:
     """Return the scored sentences of a context, and the stems of the question."""
     lines = filter(None, map(_LINE.fullmatch, context.splitlines()))
@@ -273,16 +283,20 @@ def _find_sentences(question: str, context: str) -> tuple[list[_Sentence], Set[s
     ]
     frequency = Counter(stem for *_, stems in parts for stem in stems)
     weight = {stem: math.log(1 + len(parts) / (frequency[stem] + 0.5)) for stem in question_stems}
-    total = sum(weight.values())
-    # Chosen on three conversations: the rank of a note counts as much as all words of the question, and a longer sentence
-    # says more; the person whom the question names should speak; a question or an empty phrase is no answer.
+    # Exact sums do not depend on the order of a set, which varies between processes.
+    total = math.fsum(weight.values())
+    # Chosen on three conversations: the rank of a note counts as much as all words of the question; words that an answer
+    # would take say more, other words distract; the person whom the question names should speak, not of the listener; a
+    # question or an empty phrase is no answer.
     return [
         _Sentence(
             note,
             text,
-            sum(weight[stem] for stem in question_stems & stems)
+            math.fsum(weight[stem] for stem in question_stems & stems)
             + total / (1 + rank)
-            + 0.4 * total * min(len(stems - question_stems), 12) / 12
+            + total * min(_trim(text, question_stems, 10).count(" ") + 1, 10) / 15
+            - total * min(len(stems - question_stems), 12) / 30
+            - 0.1 * total * bool(_YOU.search(text))
             + 2 * (note.speaker in subjects)
             - 3 * text.endswith("?")
             - 2 * (stems <= question_stems),
