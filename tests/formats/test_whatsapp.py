@@ -176,7 +176,7 @@ def test_broken_archives_say_what_to_do(tmp_path):
         memlab.open().load(path)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("_chat.txt", b"0" * (64 << 20))
-    with pytest.raises(DatasetError, match="unpacks to"):
+    with pytest.raises(DatasetError, match="unpacks from"):
         memlab.open().load(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("../_chat.txt", IOS)

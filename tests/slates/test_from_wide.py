@@ -164,8 +164,14 @@ class TestPropensity:
             ([1, -0.2, 0.8, 0.5, 0.5, 1], r"frame, row 1 .*p is -0\.2, below 0"),
             ([1, 0.2, 0.8, 1.5, 0.5, 1], r"frame, row 3 .*p is 1\.5, above 1"),
             ([1, 0.2, 0.8, math.nan, 0.5, 1], r"frame, row 3 .*p is NaN"),
-            ([1, 0.2, 0.8, None, 0.5, 1], r"frame, row 3 .*p is missing, though others have it"),
-            ([1, 0.2, 1.0, 0.5, 0.5, 1], r"frame, row 2 .*p is 1, and it was not shown"),
+            (
+                [1, 0.2, 0.8, None, 0.5, 1],
+                r"frame, row 3 .*p is missing, though others have it. Leave these recalls out",
+            ),
+            (
+                [1, 0.2, 1.0, 0.5, 0.5, 1],
+                r"frame, row 2 .*p is 1, and it was not shown. Give it the probability",
+            ),
         ],
     )
     def test_an_invalid_propensity_is_refused(self, p, why):

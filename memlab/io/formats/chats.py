@@ -101,7 +101,7 @@ def _read_chat(chat: Path) -> LabelledConversation:
 
 
 # The generator's reference to its plan, at the end of a message: "->-> 1,15".
-_MARK = re.compile(r"\s*->->\s*[\w/]+,[\w/]+\)?\s*\Z")
+_MARK = re.compile(r"(?<!\s)\s*->->\s*[\w/]+,[\w/]+\)?\s*\Z")
 
 
 def _read_turns(location: Location) -> tuple[Turn, ...]:

@@ -54,7 +54,7 @@ _ATTACHED = re.compile(
 # The name and size of a document before the words about its omission.
 _FILE = re.compile(r"[^\n]{1,200}\.\w{2,5}(?: \u2022 [^\n]*)?")
 _EDITED = re.compile(
-    r"\s*<[^<>\n]{0,40}(?:edited|bearbeitet|modifié|editó|editad[oa]|modificato)[^<>\n]{0,30}>\s*\Z",
+    r"(?<!\s)\s*<[^<>\n]{0,40}(?:edited|bearbeitet|modifié|editó|editad[oa]|modificato)[^<>\n]{0,30}>\s*\Z",
     re.IGNORECASE,
 )
 _DELETED = re.compile(
@@ -64,7 +64,7 @@ _DELETED = re.compile(
     re.IGNORECASE,
 )
 # A text in angle brackets that iOS adds to a message: an edited mark or the name of a file.
-_ADDED = re.compile(r"\s*\u200e<[^<>\n]*>")
+_ADDED = re.compile(r"(?<!\s)\s*\u200e<[^<>\n]*>")
 # The names that WhatsApp gives to exported files, around the name of the chat.
 _TITLE = re.compile(
     r"(?:whatsapp[ -]chat|discussion whatsapp|chat de whatsapp|chat whatsapp|conversa do whatsapp)"

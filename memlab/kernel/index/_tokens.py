@@ -226,7 +226,7 @@ _WORDS = 80
 """The approximate number of words of a passage. On long chats, 80 words give a higher nDCG@10 than 120 or 200."""
 
 # Patterns for the ends of sentences and lines, and for spaces, at which long sentences are cut.
-_ENDS = re.compile(r"(?<=[.!?:;])\s+|\s*\n\s*|(?<=[。！？])")
+_ENDS = re.compile(r"(?<=[.!?:;])\s+|(?<!\s)\s*\n\s*|(?<=[。！？])")
 _SPACE = re.compile(r"\s+")
 
 Span = tuple[int, int]

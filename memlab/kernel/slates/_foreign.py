@@ -333,7 +333,7 @@ def _fill_samplers(
             "exposures",
             exposed,
             pl.col("propensity").is_null(),
-            f"{label} is missing, though others have it",
+            f"{label} is missing, though others have it. Leave these recalls out, or pass no propensity",
         )
     if missing:
         sampler = "unknown"
@@ -369,7 +369,7 @@ def _fill_certain(
         "candidates",
         pool,
         (pl.col("sampler") != "gumbel") & ~pl.col("#shown") & (pl.col("propensity") >= 1),
-        f"{label} is 1, and it was not shown",
+        f"{label} is 1, and it was not shown. Give it the probability of being shown, below 1",
     )
     follows = pl.when(is_certain).then(pl.col("#shown").cast(pl.Float64))
     pool = pool.with_columns(pl.coalesce("propensity", follows).alias("propensity"))
@@ -396,7 +396,7 @@ def _check_complete(pool: pl.DataFrame, exposed: pl.DataFrame, labels: Labels) -
     labels.refuse(
         "exposures",
         missing.join(complete, on="decision", how="semi"),
-        f"{label} is missing, though others have it",
+        f"{label} is missing, though others have it. Leave these recalls out, or pass no propensity",
     )
     rest = pool.filter(~pl.col("#shown"))
     partial = rest.filter(p.is_not_null()).select("decision").unique()
@@ -411,7 +411,7 @@ def _check_complete(pool: pl.DataFrame, exposed: pl.DataFrame, labels: Labels) -
     labels.refuse(
         "candidates",
         gaps.join(partial, on="decision", how="semi"),
-        f"{label} is missing, though others have it",
+        f"{label} is missing, though others have it. Leave these recalls out, or pass no propensity",
     )
 
 

@@ -38,7 +38,7 @@ _LABEL = re.compile(r"(?:^|\n)[ \t]*(?:\*\*)?[A-Z][\w .'-]{0,24}(?:\*\*)?:[ \t]*
 """A pattern of a speaker's name at the beginning of a line, as in "User: I like hiking"."""
 
 # Lines of code outside fenced blocks, and how many of them show that a message contains code.
-_CODE = re.compile(r"[;{}]\s*$|=>|^\s*(?://|/\*|#include|import )", re.MULTILINE)
+_CODE = re.compile(r"[;{}]\s*$|=>|^[^\S\n]*(?://|/\*|#include|import )", re.MULTILINE)
 _FEWEST_CODE_LINES = 2
 
 _TIMES = re.compile(r"(?:^|\n|\b\d\d:)\d?\d:\d\d\b")

@@ -75,7 +75,7 @@ _EDITS = re.compile(r"edit|write|patch|replace|create|insert", re.IGNORECASE)
 _PATHS = ("file_path", "path", "notebook_path", "filename", "target_file")
 
 # Parts of a command line: separators, what precedes a program, and programs that start another program.
-_PARTS = re.compile(r"\s*(?:&&|\|\||[;|\n])\s*")
+_PARTS = re.compile(r"(?:(?<!\s)\s+)?(?:&&|\|\||[;|\n])\s*")
 _BEFORE = re.compile(
     r"^(?:(?:\w+=\S*|sudo|time|env(?: -u \w+| -i)*|timeout \S+|(?:uv|poetry|pipenv|hatch|pdm) run|(?:\S*/)?python3? -m|npx|"
     r"bundle exec)\s+)+"

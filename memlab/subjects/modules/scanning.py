@@ -36,8 +36,8 @@ _PYTHON = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+([\w]+)?|import[ \t]+([\w.]+))", re.M
 )
 _SCRIPT = re.compile(r"""(?:\bfrom|\brequire\(|\bimport\(?)\s*["']([^"'\n]{1,300})["']""")
-_RUST = re.compile(r"^\s*(?:pub\s+)?use\s+(\w+)((?:::\w+)*)", re.M)
-_GO = re.compile(r"""^\s*(?:import\s+)?(?:\w+\s+)?"([\w./-]{1,300})"\s*$""", re.M)
+_RUST = re.compile(r"^[^\S\n]*(?:pub\s+)?use\s+(\w+)((?:::\w+)*)", re.M)
+_GO = re.compile(r"""^[^\S\n]*(?:import\s+)?(?:\w+\s+)?"([\w./-]{1,300})"\s*$""", re.M)
 
 
 @dataclass

@@ -31,7 +31,7 @@ _AT_ONCE = 10_000
 
 # A word of two or more characters, and the first letter of a sentence, which is a capital in any case.
 _WORD = re.compile(r"\w[\w.@'\u2019-]*\w")
-_STARTS = re.compile(r"(?:^|[.!?:\"\u201c(\n]\s*)\w")
+_STARTS = re.compile(r"(?:^|[.!?:\"\u201c(]\s*|\n[^\S\n]*)\w")
 # The multiplier of the rolling hash: 2**64 divided by the golden ratio, which spreads small codes over all bits.
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 

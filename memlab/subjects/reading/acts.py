@@ -56,7 +56,7 @@ _BREAK = re.compile(
     r"[,;:\u2013\u2014]|\s-\s|(?<=\s)(?:and|but|so|or|because)(?=\s)", re.IGNORECASE
 )
 _VOCATIVE = re.compile(r"\s*(?P<opener>[^\W\d_]{1,9},?\s+)?(?P<name>[A-Z][a-z]+)[,!]\s+")
-_LIST_MARK = re.compile(r"^\W*(?:[-*\u2022#>]+|\d{1,3}[.)])\s+")
+_LIST_MARK = re.compile(r"^\W*(?:[-*\u2022#>]|\d{1,3}[.)])\s+")
 
 
 @dataclass(frozen=True, slots=True)

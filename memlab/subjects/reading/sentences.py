@@ -217,7 +217,7 @@ Tokenisers of language models use 3.5 to 4.5 bytes for English, and 3 per Chines
 
 # A pattern of an end of a sentence before white space, an East Asian full stop, or a line break.
 _END_OF_SENTENCE_OR_LINE = re.compile(
-    r"(?<=[.!?\u2026])[\"')\]\u201d\u2019]*\s+|(?<=[\u3002\uff01\uff1f])|\s*\n\s*"
+    r"(?<=[.!?\u2026])[\"')\]\u201d\u2019]*\s+|(?<=[\u3002\uff01\uff1f])|(?<!\s)\s*\n\s*"
 )
 
 
