@@ -112,7 +112,7 @@ def test_packs_of_equal_name_are_distinguished_by_hash():
     names = set(kinds(evaluate(slates(), [SIMILAR, other])))
     assert len(names) == 3
     assert {name.split(" [")[0] for name in names} == {"logged", "similar"}
-    with pytest.raises(InputError, match="The policy similar is given twice"):
+    with pytest.raises(InputError, match="The policy similar was passed twice"):
         evaluate(slates(), [SIMILAR, SIMILAR])
 
 

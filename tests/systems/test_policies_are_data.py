@@ -99,7 +99,7 @@ def test_a_list_has_the_names_of_files_and_slots(lab, forms):
         *("companion", "similarity"),
     )
     assert lab.score(forms["form"]).policies == (f"recall-score [{first}]",)
-    with pytest.raises(memlab.InputError, match="given twice"):
+    with pytest.raises(memlab.InputError, match="passed twice"):
         lab.score([TEXT, forms["form"]])
 
 
