@@ -189,7 +189,7 @@ def evolve(
     # All arguments are checked before the data are read, which may take a minute.
     if tuple(slots) != (SLOT,):
         raise InputError(
-            f"memlab.evolve searches {SLOT} only, not {', '.join(slots) or 'no slot'}: a log has the features of its "
+            f"memlab.evolve searches {SLOT} only, not {', '.join(slots) or 'an empty list'}: a log has the features of its "
             "candidates, and not what other slots read."
         )
     programs, seconds = _read_budget(budget)
