@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from memlab.kernel.base.display import clip
 from memlab.kernel.hooks import list_hooks
-from memlab.kernel.index import best
+from memlab.kernel.index import best, is_in_sorted
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import (
     Candidates,
@@ -205,7 +205,7 @@ class Injection:
     def __init__(self, files: FileNames, sheet: Sheet, *, again: bool = False) -> None:
         self._files, self._budget, self._again = files, sheet.budget, again
         self.sheet, self._weak = sheet, False
-        self.frame, self.left_out = pl.DataFrame(schema=_SCHEMA), pl.DataFrame(schema=_LEFT_OUT)
+        self.frame: pl.DataFrame  # set with ``left_out`` once the slate is known
         self._called: dict[int, str] = {}
         self._planned: dict[int, _Planned] = {}
         self._left: dict[int, str] = {}
@@ -255,14 +255,11 @@ class Injection:
             )
         self._of_task = rows_of_files
         self._in_task = self._select_nearest(query, query.population.keep_members(rows_of_files))
-        self._called = dict.fromkeys((triggered + 1).tolist(), "trigger")
-        self._called |= {
-            id: "file" for id in (self._in_task + 1).tolist() if id not in self._called
-        }
+        # a memory has the first of its reasons
         for name, rows in self._find_entity_facts(query):
-            self._called |= {
-                id: f"entity {name}" for id in (rows + 1).tolist() if id not in self._called
-            }
+            self._called = dict.fromkeys((rows + 1).tolist(), f"entity {name}") | self._called
+        self._called |= dict.fromkeys((self._in_task + 1).tolist(), "file")
+        self._called |= dict.fromkeys((triggered + 1).tolist(), "trigger")
         return np.unique(
             np.concatenate([self._always, np.array(list(self._called), dtype=np.int64) - 1])
         )
@@ -355,15 +352,17 @@ class Injection:
             self.sheet = sheet if self._weak else self.sheet
         self._marks = find_marks(pool, self._pack, self._population)
         ids = (pool.rows + 1).tolist()
+        self._are_injected = np.array([id in self._before for id in ids], dtype=np.bool_)
+        self._are_called = np.array([id in self._called for id in ids], dtype=np.bool_)
         self._ranks = np.empty(len(ids), dtype=np.int64)
         self._ranks[ranking.order] = np.arange(1, len(ids) + 1)
         tiers = [0, *(self._pack.count(f"tier-{tier}-tokens") for tier in (1, 2, 3))]
         priority_1, priority_2, priority_3 = (
             self._compute_priority(tier, tiers[tier]) for tier in (1, 2, 3)
         )
-        fresh = np.array([id not in self._before for id in ids], dtype=np.bool_)
-        always = fresh & np.isin(pool.rows, self._always)
-        called = fresh & np.array([id in self._called for id in ids], dtype=np.bool_)
+        fresh = ~self._are_injected
+        always = fresh & is_in_sorted(pool.rows, self._always)
+        called = fresh & self._are_called
         share = tiers[1] / max(tiers[1] + tiers[2], 1)
         map_size, description_size = self._write_map(tiers)
         planned = self._plan(
@@ -428,14 +427,10 @@ class Injection:
         inputs: dict[str, Callable[[], Column]] = {
             "tier": lambda: np.full(count, float(tier)),
             "role": lambda: np.array([agent.rpartition(":")[2]] * count, dtype=object),
-            "in-task": lambda: np.isin(pool.rows, self._in_task),
-            "called": lambda: np.array(
-                [row + 1 in self._called for row in pool.rows.tolist()], dtype=np.bool_
-            ),
+            "in-task": lambda: is_in_sorted(pool.rows, self._in_task),
+            "called": lambda: self._are_called,
             "elsewhere": lambda: self._are_elsewhere(pool.rows),
-            "injected": lambda: np.array(
-                [row + 1 in self._before for row in pool.rows.tolist()], dtype=np.bool_
-            ),
+            "injected": lambda: self._are_injected,
             "tokens": lambda: self._count_tokens(pool.rows),
             "budget": lambda: np.full(count, float(budget)),
             "rank": lambda: self._ranks.astype(np.float64),
@@ -455,7 +450,7 @@ class Injection:
         filled = np.fromiter(
             (bool(files.value_at(row)) for row in rows.tolist()), dtype=np.bool_, count=len(rows)
         )
-        return filled & ~np.isin(rows, self._of_task)
+        return filled & ~is_in_sorted(rows, self._of_task)
 
     def _count_tokens(self, rows: Rows) -> Scores:
         """Return the number of tokens of each memory's summary, or of its text if it has none."""
@@ -617,13 +612,16 @@ class Injection:
         self.sheet = Sheet(self._budget, self.sheet.measure, weak=self._weak)
         for entry in self._map:
             self.sheet.add(entry)
-        rows = []
-        for id in slate.shown:  # in the order of the slate
-            planned = self._planned[id]
-            used = self.sheet.add(planned.entry)
-            rows.append((id, planned.tier, planned.entry.form, -(-used // 4), planned.reason))
+        planned = [self._planned[id] for id in slate.shown]  # in the order of the slate
+        columns = (
+            slate.shown,
+            [memory.tier for memory in planned],
+            [memory.entry.form for memory in planned],
+            [-(-self.sheet.add(memory.entry) // 4) for memory in planned],
+            [memory.reason for memory in planned],
+        )
         self.sheet.check()
-        self.frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+        self.frame = pl.DataFrame(dict(zip(_SCHEMA, columns, strict=True)), schema=_SCHEMA)
         left_out = {id: why for id, why in self._left.items() if id not in self._planned}
         texts = self._state.texts.to_list(np.array(list(left_out), dtype=np.int64) - 1)
         self.left_out = pl.DataFrame(

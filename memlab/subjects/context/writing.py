@@ -55,6 +55,7 @@ _READ = 6_000
 _UNSEEN = dict.fromkeys((0x200B, *range(0x2060, 0x2065), 0xFEFF, 0xAD, *range(0xE0000, 0xE0080)))
 _MARKS = re.compile(r"<(?=/?\s*memory)|<(?=\|)|(?<=\|)>", re.IGNORECASE)
 _MARKUP = re.compile(r"[\\`*_{}\[\]|~$]")
+_ESCAPED = re.compile(rf"[&<>]|{_MARKUP.pattern}")
 _BEGINNING = re.compile(r"^(?:(\d+)([.)])|([#+=-]))")
 
 
@@ -74,7 +75,7 @@ _TOKENIZER_SECONDS = 10.0
 
 def _count_bytes(text: str) -> int:
     """Return the length of a text in bytes."""
-    return len(text.encode())
+    return len(text) if text.isascii() else len(text.encode())
 
 
 class TokenizerSize:
@@ -160,6 +161,8 @@ class Entry:
     @cached_property
     def size(self) -> int:
         """The size of the plain text or of the Markdown, whichever is longer."""
+        if self.measure is _count_bytes:  # Markdown adds bytes and removes none
+            return _count_bytes(self.markdown)
         return max(self.measure(self.text), self.measure(self.markdown))
 
 
@@ -202,6 +205,8 @@ class Sheet:
 
     def add(self, entry: Entry) -> int:
         """Add an entry to the prompt, and return its size."""
+        for form in ("text", "markdown"):
+            self.__dict__.pop(form, None)
         cost = self.cost(entry)
         self._used += cost
         if entry.entity in self._of_entity:
@@ -231,7 +236,7 @@ class Sheet:
                 "should have at most as many tokens as its lines have together. Otherwise, raise the budget."
             )
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The entries as plain text between two marks, or "" if the prompt has no entries."""
         return (
@@ -240,7 +245,7 @@ class Sheet:
             else ""
         )
 
-    @property
+    @cached_property
     def markdown(self) -> str:
         """The entries as a Markdown quotation, or "" if the prompt has no entries."""
         return (
@@ -296,8 +301,9 @@ def _write_entry(
     """
     # A fact too long for the budget becomes a note, which can be shortened.
     names = state.names
-    subject, predicate = names["subject"].value_at(row), names["predicate"].value_at(row)
-    value = names["object"].value_at(row) or names["value"].value_at(row)
+    subject = names["subject"].value_at(row)
+    predicate = None if subject is None else names["predicate"].value_at(row)
+    value = predicate and (names["object"].value_at(row) or names["value"].value_at(row))
     if subject is not None and predicate is not None and value is not None:
         staged = " (staged)" * (names["status"].value_at(row) == "staged")
         _, words = phrase_fact(predicate, " ".join(value.split()))
@@ -368,8 +374,10 @@ def escape_markdown(line: str) -> str:
     >>> escape_markdown("1. **see** [this](http://x) <b>")
     '1\\. \\*\\*see\\*\\* \\[this\\](http://x) &lt;b&gt;'
     """
-    plain = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    plain = _MARKUP.sub(lambda match: f"\\{match.group()}", plain)
+    plain = line
+    if _ESCAPED.search(line):
+        plain = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        plain = _MARKUP.sub(lambda match: f"\\{match.group()}", plain)
     return _BEGINNING.sub(
         lambda match: f"{match[1]}\\{match[2]}" if match[1] else f"\\{match[3]}", plain
     )
@@ -377,11 +385,10 @@ def escape_markdown(line: str) -> str:
 
 def _write_steps(state: State, row: int) -> str:
     """Return the text of a procedure: name, prerequisites, steps and warnings."""
-    steps, needs, warnings = (
-        state.lists[name].value_at(row) for name in ("steps", "prerequisites", "warnings")
-    )
+    steps = state.lists["steps"].value_at(row)
     if not steps:
         return ""
+    needs, warnings = (state.lists[name].value_at(row) for name in ("prerequisites", "warnings"))
     name = state.names["title"].value_at(row) or state.texts.value_at(row) or ""
     numbered = "; ".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
     prefix = f"(first: {'; '.join(needs)}) " if needs else ""
