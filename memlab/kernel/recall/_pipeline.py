@@ -451,8 +451,10 @@ def _apply_selection(run: Run, selection: Selection, selected: Selected) -> Sele
     limit = chosen.limit if selected.wanted is None else min(chosen.limit, selected.limit)
     ranking = selected.ranking
     front = np.concatenate([chosen.first, chosen.ranked])
-    rest = ranking.order[~np.isin(ranking.order, front)]
-    showable = np.isin(chosen.ranked, ranking.order[: ranking.showable])
+    # masks by position: np.isin would sort each array
+    is_front, is_showable = np.zeros((2, len(run.pool.rows)), dtype=np.bool_)
+    is_front[front], is_showable[ranking.order[: ranking.showable]] = True, True
+    rest, showable = ranking.order[~is_front[ranking.order]], is_showable[chosen.ranked]
     own, others = chosen.ranked[showable], chosen.ranked[~showable]
     order = np.concatenate([chosen.first, own, others, rest])
     first, open_to_all = run.pool.rows[chosen.first], np.sort(run.pool.rows[chosen.ranked])

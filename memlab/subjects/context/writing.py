@@ -114,7 +114,7 @@ Excerpt = Callable[[str], str]
 """A function from a long text to the part of it that a prompt should have."""
 
 
-@dataclass(frozen=True)
+@dataclass  # a frozen one takes five times as long to make
 class Entry:
     """One memory as a line of a prompt, with an optional heading.
 
