@@ -156,7 +156,7 @@ def test_an_injected_memory_may_be_injected_again(lab):
     [
         (lambda frame: frame.drop("id"), "needs the column id"),
         (lambda frame: frame.with_columns(pl.col("id") + 2), "Row 2: .*memory"),
-        (lambda frame: frame.with_columns(id=pl.lit(1)), "Row 1: memory 1 is twice"),
+        (lambda frame: frame.with_columns(id=pl.lit(1)), "Row 1: memory 1 occurs twice"),
         (lambda frame: frame.with_columns(pl.col("id").cast(pl.Float64)), "Row 0, column id: 1.0"),
         (lambda frame: frame.with_columns(pl.col("id").cast(pl.String)), "Row 0, column id: '1'"),
         (lambda frame: frame.with_columns(id=pl.lit(None)), "Row 0, column id: None"),
