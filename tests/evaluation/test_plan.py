@@ -112,3 +112,19 @@ def test_without_rewards_there_is_nothing_to_plan_by():
     few = {"feedback": frames["feedback"].head(5)}
     with pytest.raises(InputError, match="no experiment can be planned"):
         memlab.plan(WORLD.slates(**few), ["good"], missing="censor")
+
+
+def test_a_plan_of_the_baseline_alone_asks_for_a_second_policy():
+    log = pl.read_parquet(memlab.examples.LOG)
+    slates = memlab.Slates.from_wide(
+        log,
+        decision="query_id",
+        item="memory_id",
+        shown="rank",
+        reward="clicked",
+        propensity="p",
+        limit=3,
+        scores=["new_score"],
+    )
+    with pytest.raises(InputError, match="Pass a second policy"):
+        memlab.plan(slates, ["new_score"], missing="zero")

@@ -263,6 +263,10 @@ def plan(
     rankers, base = with_baseline(
         prepared.rankers, baseline, log.packs, make_logged_ranker(slates.candidates, schema)
     )
+    if len(rankers) == 1:
+        raise InputError(
+            f"The only policy, {base}, is the baseline. Pass a second policy to compare with it."
+        )
     recall_again: RecallsAgain | None = getattr(
         getattr(slates.lab, "policies", None), "recall_again", None
     )
