@@ -163,3 +163,38 @@ def test_calls_are_paired_with_their_results_in_order():
     assert frame["text"].to_list() == [
         "`ruff check src/a.py` failed: error: E501 in src/a.py. It passed when it was run again, without a change."
     ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Mails go out through Mailgun, on the EU region.", "We moved off Mailgun, Postmark sends the mails."),
+        ("FEED_CHUNK is 500, the endpoint chokes on more.", "I raised FEED_CHUNK, the new API takes 2000."),
+    ],
+)  # fmt: skip
+def test_a_context_leaves_out_what_a_later_statement_of_the_project_corrects(old, new):
+    lab = memlab.open()
+    for session, text in (("s1", old), ("s2", new)):
+        lab.remember(text, kind="convention", project="p", session=session)
+    text = lab.context("mails and FEED_CHUNK", project="p").text
+    assert new[:20] in text
+    assert old[:20] not in text
+
+
+def test_a_later_statement_with_a_common_word_corrects_nothing():
+    lab = memlab.open()
+    for session, text in (
+        ("s1", "Exit with 2 when the file has bad rows."),
+        ("s2", "follow eats the processor when the file is deleted."),
+    ):
+        lab.remember(text, kind="convention", project="p", session=session)
+    assert lab.edges.filter(pl.col("relation") == "updates").is_empty()
+
+
+def test_a_command_for_the_same_thing_replaces_one_that_never_passed():
+    frame = learn(
+        user("Build the css."),
+        bash("npm install", "npm error Unsupported engine", failed=True),
+        bash("pnpm install --frozen-lockfile", "Done"),
+    )
+    assert "`pnpm install --frozen-lockfile` passed instead" in frame["text"][0]

@@ -38,6 +38,12 @@ HOSTS = {
 }  # fmt: skip
 """The file of settings and the events of each host."""
 
+# What a session needs to know before its task is known.
+_STANDING = (
+    "how we work: rules for commits, branches, reviews and approval by owners, days of deploys and releases, running "
+    "tests, local setup, ports, services, environment variables, migrations, dependencies and secrets"
+)
+
 # Claude Code ends without waiting long for SessionEnd, so each Stop learns too; Codex has no other end.
 _LEARNS = ("Stop", "SessionEnd", "PreCompact")
 _SECONDS = 60
@@ -98,7 +104,7 @@ def answer_hook(
             lab.agents.end_session(session, messages, project=project)
         return {}
     if name == "SessionStart":
-        task, budget = f"rules, changes and decisions of {project or 'this project'}", budget // 2
+        task, budget = f"{_STANDING} in {project or 'this project'}", budget // 2
     elif name == "UserPromptSubmit":
         task = str(event.get("prompt") or "")[:_KEPT]
     else:

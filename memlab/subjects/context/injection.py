@@ -45,7 +45,7 @@ from memlab.kernel.recall import (
     columns,
     is_weak,
 )
-from memlab.kernel.schema import RECALLABLE
+from memlab.kernel.schema import RECALLABLE, RELATIONS
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import State
 from memlab.kernel.verbs.fact_rows import get_entities
@@ -155,6 +155,7 @@ Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+_UPDATES = RELATIONS.index("updates")
 _MAX_NAMED = 32
 """Maximum candidates for one reason, such as a trigger: pinned, then nearest to the task."""
 
@@ -180,6 +181,7 @@ _LEFT_OUT: dict[str, Any] = {"memory_id": pl.Int64, "what": pl.String, "why": pl
 
 # Reasons for which a memory is missing.
 _BEFORE = "the session has received it"
+_CORRECTED = "a newer memory probably corrects it"
 _NO_PRIORITY = "the policy inject gives it no priority"
 _NO_ROOM = "no room: the budget has room for {} results of the recall"
 _NO_ROOM_NAMED = "no room in tier {}"
@@ -360,7 +362,8 @@ class Injection:
         priority_1, priority_2, priority_3 = (
             self._compute_priority(tier, tiers[tier]) for tier in (1, 2, 3)
         )
-        fresh = ~self._are_injected
+        corrected = self._find_corrected(pool.rows)
+        fresh = ~(self._are_injected | corrected)
         always = fresh & is_in_sorted(pool.rows, self._always)
         called = fresh & self._are_called
         share = tiers[1] / max(tiers[1] + tiers[2], 1)
@@ -395,6 +398,7 @@ class Injection:
             ranking,
             ids,
             fresh,
+            corrected,
             always,
             (priority_1 > 0) | (priority_2 > 0) | (priority_3 > 0),
             order,
@@ -441,6 +445,18 @@ class Injection:
         values, nulls = policy.arrays(columns(pool, policy, inputs=inputs), order=pool.rows)
         positive = np.isfinite(values) & (values > 0)
         return np.where(positive if nulls is None else positive & ~nulls, values, 0.0)
+
+    def _find_corrected(self, rows: Rows) -> Flags:
+        """Return a mask of the rows that an eligible newer memory of the project probably corrects."""
+        result, edges = np.zeros(len(rows), dtype=np.bool_), self._state.edges
+        if self._pack.settings["linking"] != "corrections":
+            return result  # the edges may be about parts of texts
+        met = edges.crossings(rows)
+        newer = (edges.relation[met.edge] == _UPDATES) & ~met.outgoing
+        newer &= met.neighbour < len(self._state)
+        eligible = self._population.keep_members(np.unique(met.neighbour[newer]))
+        result[met.position[newer & np.isin(met.neighbour, eligible)]] = True
+        return result
 
     def _are_elsewhere(self, rows: Rows) -> Flags:
         """Return a mask of the rows that have files, if the task names files but none of these."""
@@ -567,6 +583,7 @@ class Injection:
         ranking: Ranking,
         ids: Sequence[int],
         fresh: Flags,
+        corrected: Flags,
         always: Flags,
         wanted: Flags,
         order: Rows,
@@ -579,7 +596,7 @@ class Injection:
         expected |= dict.fromkeys(index for index, id in enumerate(ids) if id in self._called)
         for index in expected:
             if not fresh[index]:
-                self._left[ids[index]] = _BEFORE
+                self._left[ids[index]] = _CORRECTED if corrected[index] else _BEFORE
             elif not wanted[index]:
                 self._left[ids[index]] = _NO_PRIORITY
         for index in order[limit:maximum].tolist():

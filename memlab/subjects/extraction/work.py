@@ -20,7 +20,8 @@ from memlab.kernel.english import holds, padded, phrases, vocabulary, words_of
 from memlab.subjects.extraction.proposing import Scope, Source
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.reading.acts import read_sentences
-from memlab.subjects.reading.sentences import shorten
+from memlab.subjects.reading.change import Telling
+from memlab.subjects.reading.sentences import count_tokens, shorten
 
 WORK = {
     "gotcha": "Gotcha",
@@ -41,17 +42,21 @@ _SORTS = {
     "rule": ("convention", 0.8),
     "cause": ("learning", 0.7),
     "answer": ("codebase-discovery", 0.7),
-    "statement": ("context", 0.6),
+    "statement": ("context", 0.8),
 }
 # Limits of one session: lessons of a sort, tokens of a lesson, files of a lesson, characters of a quoted error or command.
 _MOST_OF_A_SORT = 20
-_MOST_TOKENS = 80
+_MOST_TOKENS = 60
 _MOST_FILES = 5
-_MOST_QUOTED = 160
-_MOST_COMMAND = 120
-_MOST_EXPLAINED = 40
+_MOST_QUOTED = 100
+_MOST_COMMAND = 100
+_MOST_EXPLAINED = 30
 # The minimum words of a lesson, and of its words that name something.
 _FEWEST_WORDS, _FEWEST_TELLING = 4, 3
+# The minimum number of named things in a fact that an agent found.
+_FEWEST_NAMES = 2
+# The words from which a rejection without a name says what is wrong.
+_SHORT = 12
 # The share of words from which an agent's sentence repeats a lesson.
 _REPEATED = 0.6
 # Lessons with which an agent's sentence is compared, and the maximum characters of a text in which paths are looked for.
@@ -97,7 +102,9 @@ _STATUS = re.compile(
 )
 _ERRORS = (
     re.compile(r"^(?:E +)?([\w.]*(?:Error|Exception|Warning)\b: .+)$", re.M),
-    re.compile(r"^(?:error|fatal|npm ERR!|make: \*\*\*|E  ).*\S.*$", re.M | re.IGNORECASE),
+    re.compile(
+        r"^(?:remote: )?(?:error|fatal|npm ERR!|make: \*\*\*|E  ).*\S.*$", re.M | re.IGNORECASE
+    ),
     re.compile(r"^.*(?:command not found|No such file|Permission denied|not recognized).*$", re.M),
     re.compile(r"^.*\b[1-9]\d* (?:failed|failures?|errors?)\b.*$", re.M),
     re.compile(r"^(?:FAILED|FAIL|ERROR|Traceback|panic)\b.*$", re.M),
@@ -108,6 +115,9 @@ _NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _SHELL = re.compile(
     r"^\S+: (?:line \d+: )?(?:\S+: )?(?=command not found|No such file|Permission denied)"
 )
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?(?:\n\2\b|\Z)", re.S)
+# Runs that only print a help text or a version.
+_ASKS = re.compile(r"\s(?:--help|--version|-h)\b")
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.S)
 _MARKS = " \n\t=-*>#\u2022"
 
@@ -130,7 +140,7 @@ class Call:
     @cached_property
     def parts(self) -> dict[str, str]:
         """The commands in a command line, by program; commands that only read are left out."""
-        line = self.command.partition("<<")[0]
+        line = _HEREDOC.sub("", self.command)
         masked = _QUOTED.sub(lambda match: "_" * len(match.group()), line)
         result, start = {}, 0
         for end in [*_PARTS.finditer(masked), None]:
@@ -156,7 +166,8 @@ class Call:
             (
                 part
                 for name, part in self.parts.items()
-                if program in (name, name.split()[0]) or name == program.split()[0]
+                if (program in (name, name.split()[0]) or name == program.split()[0])
+                and not _ASKS.search(part)
             ),
             None,
         )
@@ -225,7 +236,12 @@ def _read_result(message: Message) -> tuple[bool, str]:
             wrapped = {}
         if isinstance(wrapped.get("output"), str):
             text = f"{wrapped['output']}\n{json.dumps(wrapped.get('metadata'))}"
-    lines = [matches[-1] for pattern in _ERRORS if (matches := pattern.findall(text))]
+    # Tools report the cause first, and tracebacks last.
+    lines = [
+        "; ".join(dict.fromkeys(line.strip(_MARKS) for line in (matches[0], matches[-1])))
+        for pattern in _ERRORS
+        if (matches := pattern.findall(text))
+    ]
     statuses = _STATUS.findall(text)
     failed = message.failed or (int(statuses[-1]) != 0 if statuses else bool(lines))
     last = next((line for line in reversed(text.splitlines()) if line.strip(_MARKS)), "")
@@ -321,18 +337,19 @@ class _Work:
                 yield self.propose("gotcha", text, call.number, files, (0, 0), programs)
 
     def _find_replacement(self, call: Call) -> Call | None:
-        """Return the next successful command of the turn if this command does not exist, else None."""
-        if _MISSING.search(call.error) is None:
-            return None
+        """Return a command of the same turn that replaces one that never passed.
+
+        A command that does not exist is replaced by any other, another one by a command for the same
+        thing: `pnpm install` replaces `npm install`.
+        """
         rest = self.calls_of[self.turns[call.number]]
-        return next(
-            (
-                later
-                for later in rest[rest.index(call) + 1 :]
-                if later.failed is False and later.program
-            ),
-            None,
-        )
+        words = _list_targets(call.parts[call.program])
+        is_missing = _MISSING.search(call.error) is not None
+        for later in rest[rest.index(call) + 1 :]:
+            is_same = any(words & _list_targets(part) for part in later.parts.values())
+            if later.failed is False and later.program and (is_missing or is_same):
+                return later
+        return None
 
     def _explain(self, start: int, stop: int) -> str:
         """Return a sentence that explains a failure, or a sentence after the later success."""
@@ -375,33 +392,77 @@ class _Work:
         text, by_user = message.text, message.role == "user"
         is_first = by_user and self.calls[0].number > number
         if by_user and not is_first and (rejection := _read_rejection(text)):
-            done = next(
-                (call.command for call in reversed(self.calls_of[turn - 1]) if call.command), ""
-            )
-            done = f" (said after `{clip(done, 80)}`)" if done else ""
-            yield self.propose("feedback", rejection + done, number, self.files_of(turn - 1))
+            calls = (call.command for call in reversed(self.calls_of[turn - 1]))
+            done = next(filter(None, calls), "")
+            if done and len(words_of(rejection)) < 2 * _SHORT:
+                rejection = f"{rejection} (said after `{clip(done, 80)}`)"
+            yield self.propose("feedback", rejection, number, self.files_of(turn - 1))
             return
         if answer := self._read_answer(number):
             files = [*_PATH.findall(answer), *self.files_of(turn)]
             yield self.propose("answer", answer, number, files)
             return
-        before = ""
-        for start, stop, sentence in _list_sentences(text):
+        yield from self._read_statements(number, is_first)
+
+    def _read_statements(self, number: int, is_first: bool) -> Iterator[Proposed]:
+        """Yield the lessons in sentences of a message.
+
+        A sentence that refers to the sentence before it is stored with that sentence.
+        """
+        message, turn = self.messages[number], self.turns[number]
+        by_user = message.role == "user"
+        before = self._last_words(number)
+        lessons: list[tuple[str, str, int, int]] = []
+        last = -1
+        for start, stop, sentence in _list_sentences(message.text):
             words = words_of(sentence)
             sort = _choose_sort(sentence, padded(words), by_user=by_user, is_first=is_first)
+            if sort == "statement" and not by_user and not self._is_finding(number):
+                sort = None
+            refers = words[:1] and words[0] in vocabulary("session", "back")
+            explains = last == start and (refers or lessons[-1][0] == "cause" or "it" in words[1:4])
+            if explains and _NAMED.search(sentence):
+                earlier, text, begin, _ = lessons[-1]
+                if count_tokens(f"{text} {sentence}") <= _MOST_TOKENS:
+                    lessons[-1] = (earlier, f"{text} {sentence}", begin, stop)
+                    last, before = stop, sentence
+                    continue
             whole = sentence
-            if words and words[0] in vocabulary("session", "back"):
-                whole = f"{before} {sentence}" if before else ""
+            if refers and words[0] not in vocabulary("session", "joins"):
+                whole = f"{before} {sentence}" if _has_object(before) else ""
             before = sentence
             if sort is not None and _has_object(whole):
-                files = _PATH.findall(sentence) or self.files_of(turn)
-                programs = [
-                    call.program
-                    for call in self.calls_of[turn]
-                    if call.program and call.program.split()[0] in words
-                ]
-                lesson = shorten(whole, _MOST_TOKENS)
-                yield self.propose(sort, lesson, number, files, (start, stop), programs)
+                lessons.append((sort, whole, start, stop))
+                last = stop
+        for sort, whole, start, stop in lessons:
+            files = _PATH.findall(whole) or self.files_of(turn)
+            programs = [
+                call.program
+                for call in self.calls_of[turn]
+                if call.program and call.program.split()[0] in words_of(whole)
+            ]
+            yield self.propose(
+                sort, shorten(whole, _MOST_TOKENS), number, files, (start, stop), programs
+            )
+
+    def _is_finding(self, number: int) -> bool:
+        """Return whether an agent's message tells what it found, rather than what it did.
+
+        It follows no edit, and either more calls follow it or its turn only investigated.
+        """
+        calls = self.calls_of[self.turns[number]]
+        before = [call for call in calls if call.number < number]
+        return bool(before) and not (
+            before[-1].edits or (before[-1] is calls[-1] and any(call.edits for call in calls))
+        )
+
+    def _last_words(self, number: int) -> str:
+        """Return the last sentence of the agent before a user's message, or "" for an agent."""
+        earlier = self.spoken[self.turns[number] - 1][-1:]
+        if self.messages[number].role != "user" or not earlier:
+            return ""
+        sentences = [text for *_, text in _list_sentences(self.messages[earlier[0]].text)]
+        return shorten(sentences[-1], _MOST_EXPLAINED) if sentences else ""
 
     def _read_answer(self, number: int) -> str:
         """Return a question and the answer that a message gives, or "" without a question.
@@ -442,7 +503,11 @@ def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
     """Return a text about a failure, the steps after it and the next result."""
     # What failed comes first, then what replaced it, then what made it pass.
     failing = call.parts[call.program]
-    passing = after.find(call.program) or after.parts.get(after.program, "")
+    targets = _list_targets(failing)
+    passing = after.find(call.program) or next(
+        (part for part in after.parts.values() if targets & _list_targets(part)),
+        after.parts.get(after.program, ""),
+    )
     edited = list(dict.fromkeys(file for item in between if item.edits for file in item.files))
     prepared = [*(item for item in between if item.failed is False), after]
     helped = [part for item in prepared for part in item.parts.values()]
@@ -454,7 +519,7 @@ def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
         return ""
     is_gone = "/" in failing.split()[0] and "no such file" in call.error.casefold()
     state = "is gone" if is_gone else "failed"
-    text = f"`{clip(failing, _MOST_COMMAND)}` {state}: {call.error.rstrip('.')}."
+    text = f"`{clip(failing, _MOST_COMMAND * 2 // 3)}` {state}: {call.error.rstrip('.')}."
     if not after.failed and passing != failing:
         text += f" `{clip(passing, _MOST_COMMAND)}` passed instead."
     if steps:
@@ -464,6 +529,11 @@ def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
     if moved := _NOT_THERE.search(call.error):
         text += f" `{moved[1]}` is no longer in `{moved[2]}`."
     return text
+
+
+def _list_targets(command: str) -> set[str]:
+    """Return the words of a command after the program, without options."""
+    return {word for word in command.split()[1:] if word[0].isalpha() and len(word) > 2}
 
 
 def _list_sentences(text: str) -> Iterator[tuple[int, int, str]]:
@@ -490,6 +560,10 @@ def _read_rejection(text: str) -> str:
     sentences = [sentence for _, _, sentence in _list_sentences(text)]
     if not sentences or not _has_object(" ".join(sentences)):
         return ""
+    if len(words_of(flat)) < _SHORT and not (
+        _NAMED.search(flat) or holds(low, phrases("session", "rule", "weak-rule", "avoid"))
+    ):
+        return ""
     return shorten(flat, _MOST_TOKENS)
 
 
@@ -505,17 +579,29 @@ def _choose_sort(sentence: str, low: str, *, by_user: bool, is_first: bool) -> s
         return None
     if holds(low, phrases("session", "corrected")):
         return "correction"
+    is_change = by_user and Telling(sentence, sentence).plain_sign >= 1
+    if holds(low, phrases("session", "of-the-day")) and not is_change:
+        return None
+    names = len(_NAMED.findall(sentence))
     if holds(low, phrases("session", "rule")) or (
         by_user
         and not is_first
         and holds(low, phrases("session", "weak-rule", "avoid"))
-        and vocabulary("session", "of-the-speaker").isdisjoint(low.split())
+        and (names or vocabulary("session", "of-the-speaker").isdisjoint(low.split()))
     ):
         return "rule"
-    if holds(low, phrases("session", "breakthrough", "solution")):
+    if holds(low, phrases("session", "breakthrough", "solution")) or (names and " because " in low):
         return "cause"
-    is_statement = by_user and not is_first and first not in vocabulary("session", "chatter")
-    is_statement &= not holds(low, phrases("session", "failure", "addressed"))
+    if not by_user:
+        # what an agent says of its own work is no fact
+        is_fact = names >= _FEWEST_NAMES or holds(low, phrases("session", "weak-rule", "relates"))
+        is_fact &= names > 0 and not first.endswith("ed") and _states(sentence)
+        return "statement" if is_fact else None
+    is_statement = is_change or not (
+        is_first
+        or holds(low, phrases("session", "failure", "addressed"))
+        or (not names and first in vocabulary("session", "chatter"))
+    )
     return "statement" if is_statement and _states(sentence) else None
 
 

@@ -17,6 +17,7 @@ from memlab.kernel.recall import Filters, Moment, Population
 from memlab.kernel.state import EVERYONE, State
 from memlab.subjects.reading.claims import Statement
 from memlab.subjects.reading.comparison import read_text
+from memlab.subjects.reading.denials import find_name, names_of_change
 
 USER = "user"
 """The speaker of a memory that names no speaker."""
@@ -181,6 +182,9 @@ Such a search uses the sub-matrix that recalls cache.
 _LATE = 64
 """The maximum number of newer rows that are removed from results instead of before the search."""
 
+_READ_FOR_NAMES = 2_000
+"""The newest memories in which the names of a report of a change are looked up, in about 10 ms."""
+
 _AMONG = 32
 """The number of neighbours that are read if some of them may not be eligible."""
 
@@ -330,6 +334,8 @@ def _find_in_scope(
     pairs += _find_by_subject(
         joint, rows, old_rows if eligible is None else old_rows[eligible[old_rows]], peers, count
     )
+    if joint.pack.settings["linking"] == "corrections" and scope.project is not None:
+        pairs += _find_by_names(joint, rows, old_rows)
     new, old, similarity = _join_pairs(pairs)
     _, distinct = np.unique(new * joint.total + old, return_index=True)
     return new[distinct], old[distinct], similarity[distinct]
@@ -463,6 +469,36 @@ class _Similarities(Protocol):
 
     def __call__(self, block: NDArray[np.int8], /) -> Floats:
         """Return the similarities of each query vector in a block, f64[block, vectors]."""
+
+
+def _find_by_names(
+    joint: PairedState, rows: Ints, old_rows: Ints
+) -> list[tuple[Ints, Ints, Floats]]:
+    """Return pairs of reports of a change with stored memories that contain a name of the report.
+
+    The pairs have no similarity, because their texts may be about it in different words.
+    """
+    texts = joint.side(rows).texts
+    named = [
+        (row, names)
+        for row, text in zip(rows.tolist(), texts, strict=True)
+        if (names := names_of_change(text))
+    ]
+    if not named:
+        return []
+    kinds = joint.state.names["kind"]
+    recent = old_rows[kinds.codes[old_rows] != kinds.code("turn")][-_READ_FOR_NAMES:]
+    before = joint.state.texts.to_list(recent)
+    pairs = [
+        (row, other)
+        for row, names in named
+        for other, text in zip(recent.tolist(), before, strict=True)
+        if other < row and any(find_name(name, text or "") for name in names)
+    ]
+    if not pairs:
+        return []
+    new, old = np.array(pairs, dtype=np.int64).T
+    return [(new, old, np.zeros(len(new)))]
 
 
 def _find_by_subject(

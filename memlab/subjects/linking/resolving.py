@@ -37,8 +37,15 @@ from memlab.kernel.verbs.results import Linked, Outcome
 from memlab.subjects.linking.candidates import PairedState, Populate, Scopes, find_candidates
 from memlab.subjects.linking.pairs import Pairs
 from memlab.subjects.linking.timeline import FOREVER, Meeting, Timeline, find_past_rows
+from memlab.subjects.reading.change import Telling, correction_odds
 from memlab.subjects.reading.claims import both, difference
-from memlab.subjects.reading.denials import corrects, denies_value, reports_change
+from memlab.subjects.reading.denials import (
+    corrects,
+    denies_value,
+    ends_value,
+    replaces_named,
+    reports_change,
+)
 
 _BLOCK = 256
 """The number of new rows per block, so that the pairs of a block fit into memory."""
@@ -68,6 +75,12 @@ _REACH = ("project", "scope", "branch", "season", "visibility")
 # Kinds of memories about single events: what happened once ends no rule.
 _INCIDENTS = ("gotcha", "environment-quirk", "error-pattern", "codebase-discovery")
 _UNITED = ("tags", "files", "agents")
+# Log odds from 40 hand-written corrections and 40 complements of their statements. From _EVIDENT a statement is
+# retired. With a lead of at least _LEAD over the next candidate, _CERTAIN suffices. A statement is hidden from _LIKELY,
+# with that lead from _POSSIBLE, and from _STATED if the memory is called a correction.
+_EVIDENT, _CERTAIN, _LIKELY, _POSSIBLE, _STATED, _LEAD = 3.5, 1.5, 0.5, -1.0, -3.0, 1.8
+# The candidates that may repeat a corrected statement, and the usual topic of a third candidate.
+_REPEATED, _USUAL_TOPIC = 2, 2.0
 
 Closeness = Callable[[Floats, Floats], Floats]
 
@@ -230,7 +243,7 @@ class _Decision:
         on_line = compared.pairs.on_line & _have_same_reach(compared.pairs, self.joint.now)
         self._resolve(compared, on_line)
         if self.corrections:
-            _keep_corrections(compared)
+            _keep_corrections(compared, self.joint.now)
         self._weigh_restatements(compared)
         settled = compared.resolution != "keep-both"
         settled &= np.array(
@@ -843,24 +856,97 @@ def _have_same_reach(pairs: Pairs, now: int) -> Flags:
     return is_allowed
 
 
-def _keep_corrections(compared: _ComparedPairs) -> None:
-    """Undo all decisions except those in which one statement corrects another."""
-    kinds = compared.pairs.new.word("kind")
+def _keep_corrections(compared: _ComparedPairs, now: int) -> None:
+    """Undo all decisions except those in which one statement corrects another.
+
+    Statements of one project share most of their words. There, the odds decide too, and an edge leads
+    to a statement that is probably corrected.
+    """
+    pairs = compared.pairs
+    kinds, projects = pairs.new.word("kind"), pairs.new.word("project")
+    odds = _weigh_corrections(compared)
+    confidences = (
+        side.number("confidence")[positions]
+        for side, positions in ((pairs.new, pairs.first), (pairs.old, pairs.second))
+    )
+    is_comparable = _may_resolve(pairs, now) & np.greater_equal(*confidences)
+    is_comparable &= ~np.isin(pairs.old.word("kind")[pairs.second], _INCIDENTS[:3])
+    is_comparable &= ~pairs.same("session")
+    odds[~is_comparable] = -np.inf
+    is_certain, is_likely = _judge_odds(compared, odds)
     for pair in range(len(compared.relation)):
         later, earlier = compared.texts(pair)
-        is_statement = max(len(later.split()), len(earlier.split())) <= _STATEMENT_WORDS
-        is_correction = (
-            is_statement
-            and (kinds[compared.pairs.first[pair]] == "correction" or reports_change(later))
-            and corrects(later, earlier)
-        )
-        # an incident ends only the statement of a value that it names
-        if kinds[compared.pairs.first[pair]] in _INCIDENTS:
-            is_correction = is_statement and denies_value(later, earlier)
-        if compared.word(pair) not in ("updates", "contradicts") or not is_correction:
+        kind, is_settled = kinds[pairs.first[pair]], compared.resolution[pair] == "keep-new"
+        is_correction = compared.word(pair) in ("updates", "contradicts")
+        is_report = kind == "correction" or reports_change(later)
+        if kind in _INCIDENTS:  # ends only the statement of a value that it names
+            is_correction &= denies_value(later, earlier)
+        elif projects[pairs.first[pair]] is None:
+            is_correction &= is_report and corrects(later, earlier)
+        else:
+            names_value = is_comparable[pair] and ends_value(later, earlier)
+            is_likely[pair] |= is_comparable[pair] and replaces_named(later, earlier)
+            is_correction = is_report and (names_value or bool(is_likely[pair]))
+            is_said = kind == "correction" or Telling(later, later).plain_sign >= 1
+            is_settled = names_value or (is_said and bool(is_certain[pair]))
+        if not is_correction or max(map(_count_words, (later, earlier))) > _STATEMENT_WORDS:
             compared.keep_both(np.array([pair]), "none")
-        elif compared.resolution[pair] != "keep-new":
-            compared.resolution[pair] = "keep-both"
+            continue
+        compared.resolution[pair] = "keep-new" if is_settled else "keep-both"
+        if is_likely[pair]:
+            compared.relation[pair] = "updates"
+
+
+def _count_words(text: str) -> int:
+    """Return the number of words of a text."""
+    return len(text.split())
+
+
+def _judge_odds(compared: _ComparedPairs, odds: Floats) -> tuple[Flags, Flags]:
+    """Return which pairs are certainly, and which are probably, a correction and what it corrects.
+
+    One memory is corrected more often than several, so that its lead over the next one counts.
+    """
+    is_certain, is_likely = odds >= _EVIDENT, odds >= _LIKELY
+    is_correction = compared.pairs.new.word("kind")[compared.pairs.first] == "correction"
+    for row in np.unique(compared.new).tolist():
+        own = np.flatnonzero(compared.new == row)
+        first, *others = own[np.argsort(-odds[own], kind="stable")].tolist()
+        if np.isfinite(odds[first]) and (not others or odds[first] - odds[others[0]] >= _LEAD):
+            is_certain[first] |= odds[first] >= _CERTAIN
+            is_likely[first] |= odds[first] >= (_STATED if is_correction[first] else _POSSIBLE)
+    return is_certain, is_likely
+
+
+def _weigh_corrections(compared: _ComparedPairs) -> NDArray[np.float64]:
+    """Return the log odds that the later memory of each pair corrects the earlier one.
+
+    The topic of a corrected memory is nearer than those of the other candidates. Two of them do not
+    count, because others may repeat the memory.
+    """
+    pairs = compared.pairs
+    near = np.nan_to_num(pairs.similarity)
+    odds, topic = np.full(len(near), -np.inf), np.zeros(len(near))
+    new, old = pairs.new.readings[pairs.first], pairs.old.readings[pairs.second]
+    tellings = [(later.telling, earlier.telling) for later, earlier in zip(new, old, strict=True)]
+    for pair, (later, earlier) in enumerate(tellings):
+        if later and earlier and (shared := len(later.topic & earlier.topic)):
+            smaller = min(len(later.topic), len(earlier.topic))
+            topic[pair] = min(shared, 3) + shared / smaller + 4 * near[pair]
+    for row in np.unique(compared.new).tolist():
+        own = np.flatnonzero(compared.new == row)
+        for pair in own[topic[own] > 0].tolist():
+            others = np.sort(topic[own[own != pair]])[::-1]
+            lead = topic[pair] - max(
+                others[_REPEATED] if len(others) > _REPEATED else 0, _USUAL_TOPIC
+            )
+            later, earlier = tellings[pair]
+            verdict = pairs.verdicts[pair]
+            ruled = verdict.certainty * (verdict.updates or verdict.conflicts)
+            odds[pair] = correction_odds(
+                later, earlier, ruled, near=float(near[pair]), lead=float(np.clip(lead, -1.5, 3))
+            )
+    return odds
 
 
 def _spare_stated(compared: _ComparedPairs) -> None:

@@ -29,6 +29,7 @@ from typing import Any
 
 from memlab.kernel.english import NUMBER_WORDS, WEEKDAYS, lexicon, number_of, vocabulary, words_of
 from memlab.subjects.reading.claims import stem
+from memlab.subjects.reading.sentences import is_plain_word
 
 # A statement may change values of another statement: dates, times, amounts, shares, and counts with their units.
 
@@ -53,6 +54,9 @@ _VALUED = re.compile(
 
 It is tried first, because most texts have no value.
 """
+
+# A part of a name: FEED and CHUNK of FEED_CHUNK, mask and email of mask_email.
+_PART = re.compile(r"(?<=[_./-])[A-Za-z]{3,}|[A-Za-z]{3,}(?=[_./-]\w)")
 
 
 @dataclass(frozen=True)
@@ -297,6 +301,12 @@ class Telling:
         """The stems of the content words in the statements."""
         light = _light_words()
         return frozenset(stem(word) for word in self.words if word not in light)
+
+    @cached_property
+    def topic(self) -> frozenset[str]:
+        """The stems of the content words, with the parts of names of code."""
+        parts = (part.lower() for part in _PART.findall(self.text))
+        return self.strong | {stem(part) for part in parts if part not in _light_words()}
 
     @cached_property
     def values(self) -> Values:
@@ -545,6 +555,53 @@ def score(later: Telling, earlier: Telling, ruled: float) -> float | None:
     alone = later.odds_as_later + earlier.odds_as_earlier
     pair = _weighted_sum({**_pair_features(later, earlier), "rule certainty": ruled})
     return float(_model()["bias"]) + alone + pair
+
+
+def correction_odds(
+    later: Telling, earlier: Telling, ruled: float, *, near: float, lead: float
+) -> float:
+    """Return the log odds that a text corrects an earlier statement of the same project.
+
+    `ruled` is the certainty of the rules, `near` the similarity of the texts, and `lead` by how much the
+    topic of the earlier text is nearer than those of other statements.
+
+    >>> later, earlier = Telling("The cache TTL went up to 15 minutes", ""), Telling("Cache TTL is 5 minutes", "")
+    >>> correction_odds(later, earlier, 0.9, near=0.8, lead=1.5) > correction_odds(later, earlier, 0.9, near=0.8, lead=0)
+    True
+    """
+    values = correction_features(later, earlier, ruled, near=near, lead=lead)
+    weights = _model()["corrections"]
+    return float(
+        weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in values.items())
+    )
+
+
+def correction_features(
+    later: Telling, earlier: Telling, ruled: float, *, near: float, lead: float
+) -> dict[str, float]:
+    """Return the features of a pair of texts of one project; see ``correction_odds``."""
+    ended = ends_word(later, earlier)
+    reports = float(later.plain_sign >= 1 or ended >= 1)
+    return {
+        **features(later, earlier, ruled),
+        "ended": ended,
+        "near": near,
+        "jaccard": len(later.topic & earlier.topic) / max(1, len(later.topic | earlier.topic)),
+        "reports": reports,
+        "lead": lead,
+        "reports, lead": reports * lead,
+    }
+
+
+def ends_word(later: Telling, earlier: Telling) -> float:
+    """Return 1.0 if a text ends a name of an earlier text, 0.5 for a plain word, 0.0 otherwise."""
+    over, ended = vocabulary("session", "over"), 0.0
+    for clause in _CLAUSE.split(later.text):
+        words = words_of(clause)
+        if signs_of_change(words).get("over") or not over.isdisjoint(words):
+            shared = [word for word in words if stem(word) in earlier.topic]
+            ended = max([ended, *(1.0 - is_plain_word(word) / 2 for word in shared)])
+    return ended
 
 
 def noticed(odds: float) -> bool:

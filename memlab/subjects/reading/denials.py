@@ -6,21 +6,24 @@ import re
 from functools import lru_cache
 
 from memlab.kernel.english import holds, padded, phrases, words_of
+from memlab.subjects.reading.change import signs_of_change
 from memlab.subjects.reading.claims import Statement, stem
+from memlab.subjects.reading.sentences import is_plain_word
 
 # A value: code in backticks, or one word with the signs of paths, versions and options.
 _VALUE = r"(?P<value>`[^`]+`|[\w@][\w./+:@-]*[\w+]|\w)"
 # The value that ends: after a denial, after the verb of a change, or before the end that is stated of it.
 _DENIED = (
     re.compile(
-        r"\b(?:no longer|instead of|rather than|in place of|forget(?: about)?|, (?:and )?not|got rid of|we dropped|"
+        r"\b(?:no longer|no more|instead of|rather than|in place of|forget(?: about)?|, (?:and )?not|got rid of|we dropped|"
+        r"(?:moved|switched|migrated|came|are|is) off(?: of)?|away from|scrap(?:ped)?|ditch(?:ed)?|stop(?:ped)? using|"
         r"(?:renamed|moved|migrated|switched|raised|lowered|bumped|changed|went|goes)(?: [\w-]+){0,4}? (?:away )?from)\s+"
         r"(?:(?:use|using|the|an?|our|on|in|at|with|called|need|to|is|be|support|via|through)\s+){0,3}" + _VALUE,
         re.IGNORECASE,
     ),
     re.compile(
         _VALUE + r"(?: (?:line|branch|file|server|job|command|script|option|flag|version|release))?\s+(?:is|are|was|were|got|has been|gets) "
-        r"(?:gone|dead|parked|retired|obsolete|dropped|removed|deleted|deprecated|renamed|replaced|no longer used|not used any ?more)\b",
+        r"(?:over|shut down|out|off|gone|dead|parked|retired|obsolete|dropped|removed|deleted|deprecated|renamed|replaced|no longer used|not used any ?more)\b",
         re.IGNORECASE,
     ),
 )  # fmt: skip
@@ -49,6 +52,10 @@ _SAME_ACT = 0.5
 _COMMON = 2
 # A run of characters without a space that is longer than any value. The time of a search in it is quadratic.
 _RUN = re.compile(r"\S{121,}")
+# A name of several parts, such as FEED_CHUNK, and a number.
+_NAME = re.compile(r"(?<![\w.])[A-Za-z]\w*(?:[_./-]\w+)+")
+_PREFERS = re.compile(r"\b(?:instead of|rather than|in place of)\b|,\s(?:and\s)?not\b", re.I)
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)*")
 # Words of which an end says nothing.
 _PRONOUNS = frozenset(("it", "that", "this", "they", "these", "those", "which", "what"))
 # Stems of subjects that most statements share.
@@ -75,14 +82,61 @@ def _denied_values(text: str) -> tuple[str, ...]:
     )
 
 
+# Cached, because each text is compared with many others.
+@lru_cache(maxsize=4096)
+def names_of_change(text: str) -> tuple[str, ...]:
+    """Return the names that a report of a change is about: values that end, and names of code.
+
+    >>> names_of_change("we moved off Mailgun, MAIL_URL changed")
+    ('Mailgun', 'MAIL_URL')
+    """
+    if not reports_change(text):
+        return ()
+    ended = [value.strip("`") for value in _denied_values(text)]
+    content = Statement(text).content
+    ended = [name for name in ended if not content.isdisjoint(map(stem, words_of(name)))]
+    return tuple(name for name in dict.fromkeys((*ended, *_NAME.findall(text))) if len(name) > 2)
+
+
+def replaces_named(new: str, old: str) -> bool:
+    """Return whether a report ends a name of an earlier text, or gives a named setting another number.
+
+    >>> replaces_named("we moved off Mailgun", "Mails go out with Mailgun")
+    True
+    >>> replaces_named("I raised FEED_CHUNK, 2000 is fine", "FEED_CHUNK: the merchant takes 500")
+    True
+    """
+    ended = [value.strip("`") for value in _denied_values(new)]
+    theirs = {value.strip("`") for value in _denied_values(old)}
+    names = [name for name in names_of_change(new) if name not in theirs and find_name(name, old)]
+    shared = Statement(new).content & Statement(old).content
+    is_over = _PREFERS.search(new) is None
+    for name in names:
+        # a plain word may be another thing, and "instead of csv" ends csv for one purpose only
+        others = shared - {stem(word) for word in words_of(name)}
+        is_same = others if is_over else len(others) >= _COMMON
+        if name in ended and (is_same or (is_over and not is_plain_word(name.lower()))):
+            return True
+    mine, before = set(_NUMBER.findall(new)), set(_NUMBER.findall(old))
+    return bool(names and mine and before) and mine.isdisjoint(before)
+
+
+def find_name(name: str, text: str) -> bool:
+    """Return whether a text contains a name as a word, possibly in the plural."""
+    return re.search(rf"(?<![\w.]){re.escape(name)}s?(?!\w)", text, re.IGNORECASE) is not None
+
+
 def reports_change(text: str) -> bool:
     """Return whether a text reports a change, so that it may correct an earlier text.
 
     >>> reports_change("The branch is main now"), reports_change("The branch is main")
     (True, False)
     """
-    return holds(padded(words_of(text)), phrases("session", "corrected", "present")) or bool(
-        _denied_values(text)
+    words = words_of(text)
+    return (
+        holds(padded(words), phrases("session", "corrected", "present"))
+        or not {"over", "came", "turned"}.isdisjoint(signs_of_change(words))
+        or bool(_denied_values(text))
     )
 
 
@@ -115,7 +169,7 @@ def denies_value(new: str, old: str) -> bool:
     for value in values:
         # a module and its path are one value: httpx._utils, httpx/_utils.py
         pattern = r"[./]".join(map(re.escape, re.split(r"[./]", value.strip("`"))))
-        match = re.search(rf"(?<![\w.])`?{pattern}(?:\.py)?`?(?!\w)", old, re.IGNORECASE)
+        match = re.search(rf"(?<![\w.])`?{pattern}(?:\.py|s)?`?(?!\w)", old, re.IGNORECASE)
         if match is None or value in _denied_values(old):
             continue
         others = Statement(old).content - {stem(word) for word in re.findall(r"\w+", value.lower())}
