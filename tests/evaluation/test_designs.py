@@ -213,7 +213,7 @@ def test_a_group_of_which_two_items_were_shown_is_refused_by_name():
 def test_a_draft_refuses_a_second_challenger(lab):
     lab.challenge("companion", design="draft")
     with pytest.raises(
-        InputError, match="A draft compares two packs, and companion is a challenger"
+        InputError, match='design="draft" compares two packs, and companion is a challenger'
     ):
         lab.challenge("cascade", design="draft")
     assert [challenge.name for challenge in lab.policies.challenges] == ["companion"]

@@ -127,7 +127,7 @@ class MemoryFiles:
         name = arguments.pop("command", None)
         if not isinstance(name, str) or name not in _COMMANDS:
             raise InputError(
-                f"There is no command {describe_value(name)}. {did_you_mean(str(name), _COMMANDS)}"
+                f"The memory tool has no command {describe_value(name)}. {did_you_mean(str(name), _COMMANDS)}"
             )
         parameters = _COMMANDS[name]
         for argument in arguments:

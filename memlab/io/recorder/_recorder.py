@@ -520,7 +520,8 @@ class Recorder:
             )
         if others and design == "draft":
             raise InputError(
-                f"A draft compares two searches, and {others[0].name} is a challenger already. End it with end_challenge."
+                f'A challenge with design="draft" compares two searches, and {others[0].name} is a challenger already. '
+                "End it with end_challenge."
             )
         challenger = _Challenger(name, version, find_store(search), design, extra, rate, timeout)
         self._challengers = (*others, challenger)

@@ -588,7 +588,7 @@ def _array_function(op: str, args: tuple[Node, ...]) -> Callable[..., Any]:
 
 
 def _build_plain_step(function: Callable[..., Any], i: int, args: list[int]) -> Step:
-    """Build the instruction that applies a function to arguments without nulls."""
+    """Return the step that applies a function to the values of its arguments, whatever is null."""
     a, b, c = (*args, 0, 0)[:3]
     return (_UNARY, _BINARY, _TERNARY)[len(args) - 1], function, i, a, b, c
 

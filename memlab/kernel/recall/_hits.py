@@ -484,7 +484,7 @@ class Hits(Sequence[Hit], Displayed):
         wanted = memory.id if isinstance(memory, Hit) else memory
         index = self._position.get(wanted)
         if index is None:
-            raise UnknownName("candidate of this recall", wanted)
+            raise UnknownName("memory", wanted, where="Among the candidates of this recall: ")
         return index
 
     def _values(

@@ -352,7 +352,7 @@ def _perturb_constant(parent: _Parent) -> _Edit:
 
 
 def _perturb_parameter(parent: _Parent) -> _Edit:
-    """Perturb the value of a random parameter within its bounds."""
+    """Return the edit that perturbs the value of a random parameter within its bounds."""
     param = parent.pick(parent.policy.params.values())
     if param.value == 0.0:
         moved = parent.scale * float(parent.rng.standard_normal())
@@ -368,13 +368,13 @@ def _perturb_parameter(parent: _Parent) -> _Edit:
 
 
 def _replace_leaf(parent: _Parent) -> _Edit:
-    """Replace a random name or literal by another name or literal of the same type."""
+    """Return the edit that replaces a random name or literal by another of the same type."""
     tree = parent.pick(tree for tree in parent.trees if not parent.sites[tree.span].form.items)
     return parent.put("leaf", tree, leaf(tree.type, parent.scope(tree), parent.rng))
 
 
 def _replace_operator(parent: _Parent) -> _Edit:
-    """Replace the operator of a random call by another operator of the same group."""
+    """Return the edit that replaces the operator of a random call by another of its group."""
     tree = parent.pick(tree for tree in parent.trees if _swappable(parent.call(tree)))
     form = parent.sites[tree.span].form
     head = form.items[0]
@@ -383,13 +383,13 @@ def _replace_operator(parent: _Parent) -> _Edit:
 
 
 def _grow(parent: _Parent) -> _Edit:
-    """Replace a random subtree by a random expression of the same type."""
+    """Return the edit that replaces a random subtree by a random expression of its type."""
     tree = parent.pick(parent.trees)
     return parent.put("grow", tree, grow(tree.type, 2, parent.scope(tree), parent.rng))
 
 
 def _wrap(parent: _Parent) -> _Edit:
-    """Wrap a random subtree in an operation that returns the same type."""
+    """Return the edit that wraps a random subtree in an operation of the same type."""
     tree = parent.pick(tree for tree in parent.trees if not tree.source.startswith("'"))
     scope = parent.scope(tree)
     # The text of a form ends before a trailing comment, so that a comment cannot hide the text after it.
@@ -415,7 +415,7 @@ def _wrap(parent: _Parent) -> _Edit:
 
 
 def _hoist(parent: _Parent) -> _Edit:
-    """Replace a random call by one of its own subtrees of the same type."""
+    """Return the edit that replaces a random call by one of its subtrees of the same type."""
     tree = parent.pick(tree for tree in parent.trees if parent.call(tree) is not None)
     depth = len(tree.path)
     below = [
@@ -477,7 +477,7 @@ a subtree of the call. "swap" swaps two arguments, and "drop" drops a term.
 
 
 def _transplant(parent: _Parent, donor: _Parent) -> _Edit:
-    """Replace a random subtree by a random subtree of the donor policy."""
+    """Return the edit that replaces a random subtree by a random subtree of the donor policy."""
     # A name must mean the same in both policies. Shadowed features and helpers that differ exclude a subtree.
     graft: Subtree = donor.pick(donor.trees)
     target: Subtree = parent.pick(t for t in parent.trees if t.type == graft.type)

@@ -310,7 +310,7 @@ class _Decision:
             _spare_stated(compared)
 
     def _pair_with_past(self, rows: Ints, new: Ints, old: Ints) -> list[tuple[int, int]]:
-        """Return pairs of new facts with superseded facts of the same property."""
+        """Return more pairs: new facts with superseded ones, stored for the same property or superseded in this run."""
         known_pairs = set(zip(new.tolist(), old.tolist(), strict=True))
         result = []
         for row in rows.tolist():

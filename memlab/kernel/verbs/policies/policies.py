@@ -994,8 +994,8 @@ def begin_challenge(
                 )
             if design == "draft":
                 raise InputError(
-                    f"A draft compares two packs, and {other.name} is a challenger already. End that "
-                    f'challenge first: lab.policies.end_challenge("{other.name}").'
+                    f'A challenge with design="draft" compares two packs, and {other.name} is a challenger already. '
+                    f'End that challenge first: lab.policies.end_challenge("{other.name}").'
                 )
         if pack_from_sources(loaded.sources).hash != loaded.hash:
             raise InputError(

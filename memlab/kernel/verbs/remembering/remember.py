@@ -149,7 +149,7 @@ class Remembering:
         )
 
     def _embed(self, fresh: Rows) -> None:
-        """Compute the vectors of the rows.
+        """Set the vectors of the new rows.
 
         A remote embedder gets no text of a project for which memory is off.
         """

@@ -333,7 +333,7 @@ function Actions({
           dir="auto"
           value={reason}
           disabled={!!blocked}
-          placeholder="Recorded in the history"
+          placeholder="Will be recorded in the history"
           onInput={(event) => setReason(event.currentTarget.value)}
         />
       </label>

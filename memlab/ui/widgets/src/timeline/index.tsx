@@ -305,7 +305,7 @@ function Versions({
             dir="auto"
             value={reason}
             disabled={!!blocked}
-            placeholder={blocked || "Recorded in the history"}
+            placeholder={blocked || "Will be recorded in the history"}
             onInput={(event) => setReason(event.currentTarget.value)}
           />
         </label>
