@@ -224,8 +224,10 @@ class UnknownName(InputError, LookupError):
     ) -> None:
         self.what, self.name = what, name
         is_id = known is None or isinstance(name, int)
-        hint = _NO_GUESS if is_id else did_you_mean(str(name), known or ())
-        super().__init__(f'{where}There is no {what} "{name}". {hint}')
+        # a text of megabytes in the place of a name is not repeated in the message
+        shown = str(name) if len(str(name)) <= 200 else f"{str(name)[:200]}..."
+        hint = _NO_GUESS if is_id else did_you_mean(shown, known or ())
+        super().__init__(f'{where}There is no {what} "{shown}". {hint}')
 
 
 class NoSuchItem(UnknownName, IndexError):

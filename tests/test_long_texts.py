@@ -14,6 +14,7 @@ from memlab.subjects.modules.scanning import _GO, _RUST
 from memlab.subjects.purge.questions import _STARTS
 from memlab.subjects.reading.acts import read_sentences
 from memlab.subjects.reading.sentences import sentences_and_lines
+from memlab.subjects.rederiving.rederiving import _PATH, Wording
 
 SIZE = 100_000
 
@@ -52,3 +53,23 @@ def test_a_lab_remembers_a_text_with_a_long_run_of_spaces():
     lab.remember("word " * 300 + " " * 200_000 + "end")
     assert lab.recall("end").frame.height == 1
     assert time.process_time() - began < 20
+
+
+@pytest.mark.parametrize("run", ["a", "a-", "a.", "~", "/", "a/", "a.b-"])
+def test_a_long_word_is_searched_for_paths_in_linear_time(run):
+    began = time.process_time()
+    _PATH.findall(run * (SIZE // len(run)))
+    assert time.process_time() - began < 4
+    edit = Wording("see src/old.py and b.py", "see src/new-1.py and b.py")
+    assert edit.corrected_path("src/old.py") == "src/new-1.py"
+    assert _PATH.findall("~/a.b/c d.py, /e ./f x.yyyyyy g-h.rs") == [
+        "~/a.b/c",
+        "d.py",
+        "/e",
+        "./f",
+        "g-h.rs",
+    ]
+
+
+def test_an_error_does_not_repeat_a_long_name():
+    assert len(str(memlab.UnknownName("kind", "a" * 1_000_000, ["turn"]))) < 400

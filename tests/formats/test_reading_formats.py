@@ -188,6 +188,8 @@ def test_the_export_of_chatgpt_is_a_tree(file):
     assert speakers_and_texts(rows) == [("user", "Hello"), ("assistant", "Hi")]
     assert {row["session"] for row in rows} == {"c-1"}
     assert source.notes.left_out["message of another branch"] == 1
+    tree["c"]["message"]["author"] = {"role": "tool", "name": "python"}
+    assert rows_of(read_file(file("tool.json", [talk]), Options()))[1]["speaker"] == "tool"
     tree["a"]["parent"] = "c"  # a ring
     assert len(rows_of(read_file(file("ring.json", [talk]), Options()))) == 2
 

@@ -572,7 +572,7 @@ def test_searches_of_a_trace_are_read_and_refused_as_evidence(tmp_path):
 def test_a_trace_without_records_is_refused(tmp_path):
     file = tmp_path / "spans.jsonl"
     file.write_text(json.dumps(otlp([("search_memory", None)])))
-    with pytest.raises(DatasetError, match=r"1 search_memory spans? lacks? it"):
+    with pytest.raises(DatasetError, match=r"spans of searches without it: 1\)"):
         memlab.read_spans(file)
     file.write_text("{")
     with pytest.raises(DatasetError):
@@ -647,3 +647,31 @@ def test_a_recorder_works_after_a_fork(log):
         "in the child",
         "after",
     ]
+
+
+@pytest.mark.parametrize(
+    ("span", "is_read"),
+    [
+        ({"attributes": "a text"}, False),
+        ({"attributes": [{"value": {"stringValue": "no key"}}]}, False),
+        ({"attributes": ["text", None, 3, {"key": ["a"], "value": "text"}]}, False),
+        ({"startTimeUnixNano": "noon"}, False),
+        ({"startTimeUnixNano": []}, False),
+        ({"startTimeUnixNano": "9" * 400}, False),
+        ({"startTimeUnixNano": "9" * 5000}, False),
+        ({"startTimeUnixNano": "1700000000000000000"}, True),
+        ({"gen_ai.memory.query.text": 5}, True),
+        ({"gen_ai.conversation.id": []}, True),
+        ({"gen_ai.conversation.id": 7}, True),
+    ],
+)
+def test_spans_with_values_of_other_types(tmp_path, span, is_read):
+    attributes = {"gen_ai.operation.name": "search_memory", "gen_ai.memory.records": '["a text"]'}
+    attributes |= {name: span.pop(name) for name in list(span) if name.startswith("gen_ai")}
+    file = tmp_path / "spans.jsonl"
+    file.write_text(json.dumps({"attributes": attributes, "span_id": "a"} | span))
+    if is_read:
+        assert memlab.read_spans(file).candidates.collect().height == 1
+    else:
+        with pytest.raises(DatasetError):
+            memlab.read_spans(file)

@@ -341,6 +341,8 @@ class Rows:
         """
         column = self.columns.get("speaker")
         name = entry.get(column) if column is not None else None
+        if role == "tool" and self.messages:
+            return None  # the name of a tool, such as ChatGPT's python
         if role is not None:
             has_name = isinstance(name, str) and bool(name.strip()) and parse_role(name) is None
             if has_name:

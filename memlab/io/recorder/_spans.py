@@ -9,11 +9,12 @@ from typing import Any
 
 import polars as pl
 
-from memlab.errors import DatasetError
+from memlab.errors import DatasetError, InputError
 from memlab.io.formats import Lines, Notes, decode_json
 from memlab.io.recorder._items import first_value, measure_texts, read_items
 from memlab.io.recorder._log import to_table
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.clock import check_instant
 from memlab.kernel.slates import Slates
 
 # Names of a span's id and start, in OTLP's JSON and as exporters of single spans write them.
@@ -71,16 +72,19 @@ def read_spans(path: str | Path, feedback: pl.DataFrame | None = None) -> Slates
                 continue
             if isinstance(records, str):
                 records = decode_json(records.encode(), str(path), number)
-            items, query = read_items(records), attributes.get("gen_ai.memory.query.text") or ""
+            items, query = (
+                read_items(records),
+                str(attributes.get("gen_ai.memory.query.text") or ""),
+            )
             key = {"decision": str(first_value(span, _SPAN_IDS) or f"line {number}")}
-            start = first_value(span, _STARTS)
+            session = attributes.get("gen_ai.conversation.id")
             decisions.append(
                 key
                 | {
                     "query": query,
                     "limit": max(len(items), 1),
-                    "at": None if start is None else int(start) // 1000,
-                    "session": attributes.get("gen_ai.conversation.id"),
+                    "at": _read_start(span, f"{path}, line {number}"),
+                    "session": str(session) if isinstance(session, str | int) else None,
                 }
             )
             ids = [item.id for item in items]
@@ -88,8 +92,8 @@ def read_spans(path: str | Path, feedback: pl.DataFrame | None = None) -> Slates
             candidates.append(key | {"memory_id": ids, "rank": ranks} | measure_texts(query, items))
     if not decisions:
         raise DatasetError(
-            f"{path} has no search_memory span with gen_ai.memory.records ({missing} "
-            "search_memory spans lack it). Switch on the capture of content in the "
+            f"{path} has no search_memory span with gen_ai.memory.records (spans "
+            f"of searches without it: {missing:,}). Switch on the capture of content in the "
             "program that writes the trace."
         )
     pool = to_table(candidates)
@@ -98,6 +102,20 @@ def read_spans(path: str | Path, feedback: pl.DataFrame | None = None) -> Slates
     note = "memlab.record logs further searches with probabilities; memlab.plan says how many are needed."
     skipped = f"{missing:,} searches without records left out."
     return replace(log, notes=(*log.notes, *[skipped] * bool(missing), note))
+
+
+def _read_start(span: Mapping[str, Any], where: str) -> int | None:
+    """Return the start of a span in microseconds since 1970, or None without a start."""
+    start = first_value(span, _STARTS)
+    try:
+        return None if start is None else check_instant(int(start) // 1000, "The start of a span")
+    except (TypeError, ValueError, OverflowError) as error:
+        reason = (
+            str(error)
+            if isinstance(error, InputError)
+            else "The start of a span must be nanoseconds since 1970."
+        )
+        raise DatasetError(f"{where}: {reason}") from None
 
 
 def _find_searches(document: object) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
@@ -109,9 +127,20 @@ def _find_searches(document: object) -> Iterator[tuple[Mapping[str, Any], dict[s
             attributes = value.get("attributes") or {}
             if isinstance(attributes, list):
                 # OTLP writes an attribute as a key and a value under the name of its type.
-                pairs = [entry for entry in attributes if entry.get("value")]
-                attributes = {entry["key"]: next(iter(entry["value"].values())) for entry in pairs}
-            if attributes.get("gen_ai.operation.name") == "search_memory":
+                pairs = [
+                    (entry.get("key"), entry.get("value"))
+                    for entry in attributes
+                    if isinstance(entry, Mapping)
+                ]
+                attributes = {
+                    str(key): next(iter(typed.values()))
+                    for key, typed in pairs
+                    if isinstance(typed, Mapping) and typed
+                }
+            if (
+                isinstance(attributes, Mapping)
+                and attributes.get("gen_ai.operation.name") == "search_memory"
+            ):
                 yield value, attributes
             waiting += list(value.values())[::-1]
         elif isinstance(value, list):

@@ -209,7 +209,7 @@ class Reading:
         try:
             return [stored[id] for id in ids]
         except KeyError as error:
-            raise self._no_text(int(error.args[0])) from None
+            raise UnknownName("stored text of memory", int(error.args[0]), None) from None
 
     def _texts(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, str]]:
         """Yield the id and the text of each row. Raises DamagedLab if a row was changed."""
@@ -400,16 +400,6 @@ class Reading:
                 return rows
         except sql_errors() as error:
             raise translate_error(error, self.path) from error
-
-    def _no_text(self, id: int) -> UnknownName:
-        """Return the UnknownName error for an id without a stored text."""
-        below = self._rows("SELECT max(id) FROM payload WHERE id < ?", (id,))
-        above = self._rows("SELECT min(id) FROM payload WHERE id > ?", (id,))
-        return UnknownName(
-            "stored text of memory",
-            id,
-            [str(near) for (near,) in below + above if near is not None],
-        )
 
 
 def _check_link(before: bytes | None, after: int, row: tuple[Any, ...]) -> bytes | None:

@@ -29,7 +29,10 @@ from memlab.subjects.reading.tags import emotional_weight, summary_of, tags_of
 
 # Words and paths in a text.
 _TOKEN = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
-_PATH = re.compile(r"[\w.~-]*(?:/[\w.-]+)+|[\w-]+\.[A-Za-z][A-Za-z0-9]{0,4}\b")
+# A search starts only where a word begins, so that a long word takes linear time.
+_PATH = re.compile(
+    r"(?<![\w.~-])[\w.~-]*+(?:/[\w.-]+)+|(?<![\w-])[\w-]++\.[A-Za-z][A-Za-z0-9]{0,4}\b"
+)
 _LONGEST = 2_000
 """Maximum words of texts that are aligned: alignment is quadratic and takes 0.2 s for 2,000 words."""
 _PHRASE = 8
