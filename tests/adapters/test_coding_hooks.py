@@ -161,6 +161,19 @@ def test_a_hundred_megabytes_are_bounded(tmp_path):
     assert lab.memories["text"].to_list() == ["The release branch is always called stable."]
 
 
+def test_a_deeply_nested_message_and_invalid_characters_are_left_out(tmp_path):
+    path = tmp_path / "s.jsonl"
+    entry = {"type": "user", "message": {"role": "user", "content": "Use nox"}}
+    deep = json.dumps(entry).replace('"Use nox"', "[" * 600 + "]" * 600)
+    path.write_text(f"{deep}\n{json.dumps(entry)}")
+    assert [message["content"] for message in read_transcript(path)] == ["Use nox"]
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s"}
+    lab = memlab.open()
+    lab.remember("Tests are started with nox")
+    assert "with nox" in str(answer_hook(lab, event | {"prompt": "How are tests started? \ud83d"}))
+    assert answer_hook(lab, event | {"prompt": "\0"}) == {}
+
+
 def test_an_event_without_its_fields_is_refused():
     with pytest.raises(InputError, match="hook_event_name and session_id"):
         answer_hook(memlab.open(), {"hook_event_name": "Stop"})

@@ -106,7 +106,7 @@ def answer_hook(
     if name == "SessionStart":
         task, budget = f"{_STANDING} in {project or 'this project'}", budget // 2
     elif name == "UserPromptSubmit":
-        task = str(event.get("prompt") or "")[:_KEPT]
+        task = str(_clean(str(event.get("prompt") or ""), ""))[:_KEPT]
     else:
         return {}
     if not task.strip():
@@ -170,9 +170,9 @@ def read_transcript(path: Path, folder: str = "") -> Iterator[dict[str, Any]]:
                 continue
             try:
                 entry = json.loads(line)
+                message = _read_entry(entry, folder) if isinstance(entry, dict) else None
             except (ValueError, RecursionError):
-                continue  # half a line, at the cut or while the host writes
-            message = _read_entry(entry, folder) if isinstance(entry, dict) else None
+                continue  # half a line, at the cut or while the host writes, or a deeply nested line
             if message is not None:
                 yield message
 
