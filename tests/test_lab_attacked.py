@@ -122,3 +122,36 @@ def test_drafts_of_killed_processes_are_swept_on_opening(folder, disk):
         (draft / "memories.parquet").write_bytes(b"half")
     disk().close()
     assert not any(draft.exists() for draft in drafts)
+
+
+# -- a lab of someone else, with links ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["head", "lock", "derived.lock", "journal.db-wal", "journal.db-shm"]
+)
+@pytest.mark.parametrize("has_journal", [True, False])
+def test_no_link_in_a_lab_lets_memlab_overwrite_another_file(folder, tmp_path, name, has_journal):
+    target = tmp_path / "profile"
+    target.write_text("a file of the reader")
+    if not has_journal:
+        shutil.rmtree(folder)
+        folder.mkdir()
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(target)
+    with pytest.raises(memlab.LabError, match="is a symbolic link"):
+        memlab.open(folder)
+    assert target.read_text() == "a file of the reader"
+
+
+def test_a_link_that_appears_in_an_open_lab_is_not_followed(folder, disk, tmp_path):
+    target = tmp_path / "profile"
+    target.write_text("a file of the reader")
+    with disk() as lab:
+        for name, fault in (("lock", memlab.LabError), ("head", memlab.DamageWarning)):
+            (folder / name).unlink()
+            (folder / name).symlink_to(target)
+            with pytest.raises(fault):
+                lab.remember(f"a memory after the link {name}")
+            (folder / name).unlink()
+    assert target.read_text() == "a file of the reader"

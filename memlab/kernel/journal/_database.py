@@ -297,6 +297,14 @@ def lab_exists(folder: Path) -> bool:
         names = {entry.name for entry in folder.iterdir()}
     except OSError as error:  # no permission, or a network disk that is unavailable
         raise LabUnavailable.at(folder, error.strerror or "cannot be read") from None
+    # These files are written in place: a link in a lab of someone else would overwrite a file of the reader.
+    for name in sorted(names):
+        if (
+            name in (LOCK, HEAD, _DERIVED_LOCK) or name.startswith((f"{FILE}-", f"{ENCRYPTED}-"))
+        ) and (folder / name).is_symlink():
+            raise NotALab(
+                f"{folder / name} is a symbolic link, and memlab writes to no file outside of the lab. Remove the link."
+            )
     if FILE in names:
         if (folder / FILE).exists() and not (folder / FILE).is_file():
             # SQLite would wait for the writer of a pipe

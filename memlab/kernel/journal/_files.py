@@ -117,8 +117,8 @@ def _opened(name: str) -> FileIO:
 
 
 def _created(path: str, flags: int) -> int:
-    """Open or create a file that child programs do not inherit; an opener for ``open``."""
-    return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    """Open or create a file, but no link, that child programs do not inherit; an opener for ``open``."""
+    return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
 
 
 def _take(descriptor: int, path: Path, timeout: float) -> None:
