@@ -312,3 +312,12 @@ def test_requests_that_wait_for_a_lab_let_others_finish(tmp_path):
             assert time.monotonic() - began < 30  # no request waited for its patience
         finally:
             server.terminate()
+
+
+def test_the_log_is_not_written_through_a_link(tmp_path):
+    target = tmp_path / "profile"
+    target.write_text("a file of the reader")
+    (tmp_path / audit.AUDIT_FILE).symlink_to(target)
+    with pytest.raises(OSError, match="symbolic link"):
+        audit.AuditLog(tmp_path).record("client", "recall")
+    assert target.read_text() == "a file of the reader"

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from logging import LogRecord
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -40,13 +39,17 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
+def _open_private(path: str, flags: int) -> int:
+    """Open a file that only its owner can read, but no link: the lab may be someone else's."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+
+
 class _PrivateFile(RotatingFileHandler):
     """A rotating file that only its owner can read."""
 
     def _open(self) -> Any:
         """Open the log file; create a missing file with the mode 0600."""
-        private = partial(os.open, mode=0o600)
-        return open(self.baseFilename, self.mode, encoding="utf-8", opener=private)
+        return open(self.baseFilename, self.mode, encoding="utf-8", opener=_open_private)
 
     def handleError(self, record: LogRecord) -> None:  # noqa: N802 - the name is that of the standard library
         """Raise the error of a failed write, so that a call that cannot be logged also fails."""
