@@ -158,3 +158,24 @@ def test_the_number_of_connections_follows_the_limit_of_files(
     for files, expected in ((64, 16), (256, 32), (1_024, 128), (1 << 20, 256)):
         monkeypatch.setattr(resource, "getrlimit", lambda _, files=files: (files, files))
         assert max_connections() == expected
+
+
+@pytest.mark.long
+def test_half_an_emoji_in_a_request_does_not_lose_its_answer(tmp_path: Path) -> None:
+    memlab.open(tmp_path / "lab").close()
+    params = '{"name": "remember", "arguments": {"text": "%s"}}'
+    text = r"cut \ud83d, whole \ud83d\ude00, low \uDE00, quoted \\ud83d \\\ud83d end\\"
+    lines = (
+        '{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18", '
+        '"capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}}',
+        '{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        f'{{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {params % text}}}',
+    )
+    with serving(tmp_path / "lab") as process:
+        process.stdin.write("".join(f"{line}\n" for line in lines).encode())
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+    assert [answer["id"] for answer in answers] == [0, 7]
+    with memlab.open(tmp_path / "lab") as lab:
+        (stored,) = lab.memories["text"]
+    assert stored == "cut \ufffd, whole \U0001f600, low \ufffd, quoted \\ud83d \\\ufffd end\\"

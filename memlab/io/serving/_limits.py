@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import socket
 import sys
 from pathlib import Path
@@ -122,6 +123,10 @@ MAX_LINE = 4 * LONGEST_REQUEST
 """Maximum bytes of a line: a tool refuses a text of 10 MB with its size, which a client needs to know."""
 
 
+# An escape of JSON; the group is half of a surrogate pair, as clients write that cut a text within an emoji.
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-F]\w\w)|.)")
+
+
 class Lines:
     """The lines of standard input, as a file for anyio; lines that are too long are skipped during reading."""
 
@@ -135,6 +140,9 @@ class Lines:
         """Return the next line; replace a line that is too long by an invalid message."""
         line = self._file.readline(MAX_LINE + 1)
         if len(line) <= MAX_LINE:
+            if b"\\ud" in line or b"\\uD" in line:
+                # the request would not be JSON, and its answer could not name it
+                line = _ESCAPE.sub(lambda match: b"\\ufffd" if match[1] else match[0], line)
             return line.decode(errors="replace")
         while line and not line.endswith(b"\n"):
             line = self._file.readline(MAX_LINE)
