@@ -84,6 +84,12 @@ def planted() -> Log:
     return build_log(lambda v: v["b"] * v["a"])
 
 
+@pytest.fixture(scope="module")
+def gated() -> Log:
+    """Return a log where no linear policy shows all that is wanted."""
+    return build_log(lambda v: np.where(v["c"] > 0.5, v["a"] * v["b"], v["b"] * (1 - v["a"])))
+
+
 def search(log: Log, start: Any = START, budget: int | str = 300, **options: Any) -> Evolved:
     """Search on a log with labels."""
     return memlab.evolve(log[0], start, labels=log[1], metric="recall@3", budget=budget, **options)
@@ -328,14 +334,14 @@ def test_a_proposer_that_fails_three_times_is_not_asked_again(planted: Log) -> N
     assert search(planted, budget=500, propose=_raise).proposals == 3
 
 
-def test_a_proposal_that_wins_is_named_in_the_lineage(planted: Log) -> None:
+def test_a_proposal_that_wins_is_named_in_the_lineage(gated: Log) -> None:
     texts: list[str] = []
 
     def propose(parent: Policy, evidence: ParentEvidence) -> str:
         texts.append(evidence.text)
         return "(fn [a b] (* a b))"
 
-    found = search(planted, budget=40, propose=propose)
+    found = search(gated, budget=40, propose=propose)
     assert not found.refusals
     assert "propose" in found.lineage["operator"].to_list()
     assert found.best is not None
@@ -491,13 +497,13 @@ def test_a_registered_feature_wins_and_is_missed_when_it_is_gone() -> None:
 
 
 @pytest.mark.usefixtures("short_rounds")
-def test_a_language_model_is_asked_within_its_budget(planted: Log) -> None:
+def test_a_language_model_is_asked_within_its_budget(gated: Log) -> None:
     def answer(body: Any, handler: Any) -> bytes:
         return bytes(completion("Here it is:\n```hy\n(fn [a b] (* a b))\n```", tokens=100))
 
     with serving(answer) as (url, requests):
         model = memlab.LanguageModel(f"{url}/v1", "small", calls=1)
-        found = search(planted, budget=220, propose=model)
+        found = search(gated, budget=220, propose=model)
     assert found.proposals == 3
     assert len(requests) == 1
     assert len(found.refusals) == 2

@@ -34,6 +34,7 @@ from memlab.science.evaluation.parts import (
 )
 from memlab.science.evolution._archive import Program
 from memlab.science.evolution._data import SLOT, Data, read_data
+from memlab.science.evolution._linear import fit_linear
 from memlab.science.evolution._matrix import FeedbackGoal, LabelGoal, Matrix
 from memlab.science.evolution._propose import (
     ParentEvidence,
@@ -95,9 +96,9 @@ def evolve(
 ) -> Evolved:
     """Search for a better recall-score policy, and report whether the data prove one.
 
-    Clusters are split into three parts that never mix. Programs are bred and their constants tuned on
-    the search part. The selection part chooses at most four of them. The report part measures these
-    once.
+    Clusters are split into three parts that never mix. Weighted sums of the features are fitted to the
+    search part; programs are bred and their constants tuned there. The selection part chooses at most
+    four of them. The report part measures these once.
 
     Parameters
     ----------
@@ -229,6 +230,9 @@ def evolve(
         try:
             while state.tried < programs if programs else state.seconds < seconds:
                 clock = monotonic()
+                if not state.rounds:
+                    for policy in fit_linear(read, seed):
+                        _add(search, state, policy, read.start.hash, "linear")
                 size = min(ROUND, programs - state.tried) if programs else ROUND
                 last = state.refusals[-_PATIENCE:]
                 if proposer is not None and (len(last) < _PATIENCE or len(set(last)) > 1):
@@ -280,14 +284,21 @@ def _ask(propose: Proposer, data: Data, search: Search, state: State, timeout: f
     state.proposals += 1
     try:
         policy = call_proposer(propose, parent.policy, evidence, data.compile, timeout)
-        program = score_program(search.part, policy, (parent.policy.hash,), "propose")
-        if not (program.outcome[search.anchors] >= search.floor).all():
-            raise Refusal("The proposal does worse than the start on an anchor.")
-        if not math.isfinite(program.value):
-            raise Refusal("The proposal has no finite score.")
-        state.add(program)
+        if reason := _add(search, state, policy, parent.policy.hash, "propose"):
+            raise Refusal(reason)
     except Refusal as refusal:
         state.refusals.append(str(refusal))
+
+
+def _add(search: Search, state: State, policy: Policy, parent: str, operator: str) -> str:
+    """Add a policy to the archive, or return why not."""
+    program = score_program(search.part, policy, (parent,), operator)
+    if not (program.outcome[search.anchors] >= search.floor).all():
+        return "The proposal does worse than the start on an anchor."
+    if not math.isfinite(program.value):
+        return "The proposal has no finite score."
+    state.add(program)
+    return ""
 
 
 def _describe(
