@@ -59,7 +59,7 @@ def fit_linear(data: Data, seed: int) -> list[Policy]:
         """Return the weights of some terms."""
         # The penalty of `fit_logistic` is 1, so that of smaller columns is larger.
         shrink = 1 / np.sqrt(penalty * len(table))
-        return fit_logistic(table[:, kept] * shrink, turned > 0)[:-1] * shrink
+        return np.asarray(fit_logistic(table[:, kept] * shrink, turned > 0)[:-1] * shrink)
 
     def write(kept: Ints, weights: Floats) -> Policy:
         """Return the policy of some terms."""
@@ -74,8 +74,9 @@ def fit_linear(data: Data, seed: int) -> list[Policy]:
             order = np.argsort(-np.abs(fit(kept, _PENALTIES[0])), kind="stable")
             kept = np.sort(kept[order[: (len(kept) + 1) // 2]])
         fitted = [write(kept, fit(kept, penalty)) for penalty in _PENALTIES]
-        values = [score_program(data.parts["selection"], one, (), "").value for one in fitted]
-        policies.append(fitted[int(np.argmax(values))])
+        policies.append(
+            max(fitted, key=lambda one: score_program(data.parts["selection"], one, (), "").value)
+        )
     return policies
 
 
