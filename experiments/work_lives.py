@@ -109,7 +109,7 @@ def main() -> None:
     print(f"lessons   {sum(ok for *_, ok in outcomes)}/{len(outcomes)}   by thirds "
           + " ".join(f"{sum(third)}/{len(third)}" for third in thirds))  # fmt: skip
     print(f"outdated  {len(outdated)}/{len(labels['outdated'])}")
-    print(f"tokens    {sum(tokens) / len(tokens):.0f} of at most {arguments.budget * 3 // 2}")
+    print(f"tokens    {sum(tokens) / len(tokens):.0f} of at most {arguments.budget * 2}")
     print(f"memories  {memories.height}, shared {shared}, gotchas with files "
           f"{(gotchas['files'].list.len() > 0).sum()}/{gotchas.height}")  # fmt: skip
     if arguments.show:

@@ -40,7 +40,7 @@ HOSTS = {
 
 # What a session needs to know before its task is known.
 _STANDING = (
-    "how we work: rules for commits, branches, reviews and approval by owners, days of deploys and releases, running "
+    "rules of our work: rules for commits, branches, reviews and approval by owners, days of deploys and releases, running "
     "tests, local setup, ports, services, environment variables, migrations, dependencies and secrets"
 )
 
@@ -66,7 +66,7 @@ def answer_hook(
     event
         The object that the host passes, with ``hook_event_name``, ``session_id``, ``transcript_path`` and ``cwd``.
     budget
-        The maximum length of a context in tokens; half of it at the start of a session, before the task is known.
+        The maximum length of a context in tokens.
     project
         The project of the memories. Default: the name of the repository that contains ``cwd``.
 
@@ -104,7 +104,7 @@ def answer_hook(
             lab.agents.end_session(session, messages, project=project)
         return {}
     if name == "SessionStart":
-        task, budget = f"{_STANDING} in {project or 'this project'}", budget // 2
+        task = f"{_STANDING} in {project or 'this project'}"
     elif name == "UserPromptSubmit":
         task = str(_clean(str(event.get("prompt") or ""), ""))[:_KEPT]
     else:

@@ -110,8 +110,7 @@ class RememberForm(_Form):
         list[dict[str, Any]],
         Field(
             max_length=_MAX_MESSAGES,
-            description="Messages of a finished session, each {role, content}. The lessons extracted "
-            "from them are stored as well.",
+            description="Messages of a finished session, each {role, content}. Their lessons are stored too.",
         ),
     ] = []
 
@@ -155,10 +154,7 @@ class FeedbackForm(_Form):
     ]
     answer: Annotated[
         str | None,
-        Field(
-            description="Your answer to the user. memlab compares it with the recalled memories to find "
-            "which of them you used."
-        ),
+        Field(description="Your answer; memlab infers which memories it used."),
     ] = None
     reply: Annotated[
         str | None,

@@ -134,20 +134,29 @@ def signs_of(language: str | None) -> Signs:
     return Signs(bits, words, phrases("asks-when", "asks-when-first"), *map(phrases, query_tables))
 
 
+_ASKING = frozenset({"what", "who", "whom", "whose", "when", "where", "which", "why", "how"})
+"""First words of a question without a question mark."""
+_LONGEST_QUESTION = 40
+"""Words of the longest question. Longer ones are tasks of an agent that end with a question."""
+
+
 def asks_for_fact(query: str, language: str) -> bool:
-    """Return whether a query in a language asks for a fact instead of advice.
+    """Return whether a query in a language is a short question for a fact, not for advice, nor a task.
 
     The language of the query is the one that has most of its stop words. The result is False if that is not
     ``language``, and for languages without tables.
 
     >>> asks_for_fact("Where does Ana live?", "english"), asks_for_fact("Wo wohnt die Ana?", "english")
     (True, False)
-    >>> asks_for_fact("Can you recommend a restaurant?", "english")
-    False
+    >>> asks_for_fact("Can you recommend a restaurant?", "english"), asks_for_fact("Fix the flaky test", "english")
+    (False, False)
     """
     signs, words = signs_of(language), words_of(query)
     counts = {name: sum(map(listed.__contains__, words)) for name, listed in STOP_WORDS.items()}
     spoken = 0 < counts.get(language, 0) == max(counts.values())
+    asks = query.rstrip().endswith("?") or (words[:1] and words[0] in _ASKING)
+    if not asks or len(words) > _LONGEST_QUESTION:
+        return False
     return spoken and bool(signs.bits) and signs.advice.search(padded(words)) is None
 
 
