@@ -13,9 +13,9 @@ feedback is censored. ``--half`` takes the conversations on which the designs we
 
 ``memlab.verdict`` gives the anytime-valid interval after each recall, gates aside. The table gives the share of runs whose
 interval has left zero on the right side by so many recalls. It also counts the runs in which the interval ever left zero
-on the wrong side. The column *at the end* is the share of runs with a verdict after the last recall, after all gates, and
-*released* the share with a verdict after any of about ten numbers of recalls. Below a challenger are the gates that closed
-at the end.
+on the wrong side. The column *at the end* is the share of runs with a verdict after the last recall, after all gates. The
+column *released* is the share with a verdict after any of about ten numbers of recalls. Below a challenger are the gates
+that closed at the end.
 
 *tie*: both packs show the same results, and all items are equally good. ``recall@10`` is that of the active pack, and
 ``as shown`` is that of the first ten results under the challenge.
@@ -255,8 +255,8 @@ def is_released(log: memlab.Slates, name: str, missing: Any, recalls: Sequence[i
 def simulate_run(task: tuple[Study, int]) -> tuple[int | None, bool, str, str, bool]:
     """Simulate one run.
 
-    Returns the recall from which on an interval left zero, whether one was ever wrong, the final verdict, the gates
-    that withheld it, and whether a verdict was given at any interim analysis.
+    Returns the recall from which on an interval left zero, and whether one was ever wrong. Then follow the final
+    verdict, the gates that withheld it, and whether a verdict was given at any interim analysis.
     """
     study, seed = task
     answers, missing = (0.7, "censor") if study.user == "terse" else (1.0, "zero")

@@ -58,13 +58,13 @@ def test_the_active_pack_gets_a_lineage(tmp_path: Path) -> None:
     rows = lab.policies.history().height
     lab.policies.use(active, compare=0)
     assert lab.policies.history().height == rows  # Nothing changed.
-    lab.policies.use(replace(active, lineage=LINEAGE), reason="found again", compare=0)
+    lab.policies.use(replace(active, lineage=LINEAGE), reason="with its lineage", compare=0)
     lab.close()
     lab = memlab.open(tmp_path / "a.memlab")
     assert (lab.policies.pack.hash, lab.policies.pack.lineage) == (active.hash, LINEAGE)
     assert latest(lab) == STORED
     history = lab.policies.history()
-    assert history.filter(reason="found again")["slot"].to_list() == list(lab.policies)
+    assert history.filter(reason="with its lineage")["slot"].to_list() == list(lab.policies)
     assert history.filter("live").height == len(lab.policies)
     assert history.filter("live")["version"].unique().to_list() == [1]
     before = lab.policies.history("recall-score").row(0, named=True)

@@ -185,7 +185,7 @@ class Edges:
             ),
             "created": _filled("created", to_integers("created", created), count),
         }
-        _check(sources, targets, columns, nodes)
+        _check_ends(sources, targets, columns, nodes)
         if self._size + count > _MAX_EDGES:
             raise InputError(
                 f"A graph can have at most {_MAX_EDGES:,} edges; {self._size:,} and {count:,} new ones exceed this."
@@ -458,7 +458,7 @@ class Edges:
             self._columns[name] = new
 
 
-def _check(
+def _check_ends(
     sources: Ints, targets: Ints, columns: dict[str, NDArray[Any]], nodes: int | Nodes
 ) -> None:
     """Raise an InputError that names the first invalid edge."""

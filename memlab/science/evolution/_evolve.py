@@ -232,7 +232,7 @@ def evolve(
                 clock = monotonic()
                 if not state.rounds:
                     for policy in fit_linear(read, seed):
-                        _add(search, state, policy, read.start.hash, "linear")
+                        _add_policy(search, state, policy, read.start.hash, "linear")
                 size = min(ROUND, programs - state.tried) if programs else ROUND
                 last = state.refusals[-_PATIENCE:]
                 if proposer is not None and (len(last) < _PATIENCE or len(set(last)) > 1):
@@ -284,13 +284,13 @@ def _ask(propose: Proposer, data: Data, search: Search, state: State, timeout: f
     state.proposals += 1
     try:
         policy = call_proposer(propose, parent.policy, evidence, data.compile, timeout)
-        if reason := _add(search, state, policy, parent.policy.hash, "propose"):
+        if reason := _add_policy(search, state, policy, parent.policy.hash, "propose"):
             raise Refusal(reason)
     except Refusal as refusal:
         state.refusals.append(str(refusal))
 
 
-def _add(search: Search, state: State, policy: Policy, parent: str, operator: str) -> str:
+def _add_policy(search: Search, state: State, policy: Policy, parent: str, operator: str) -> str:
     """Add a policy to the archive, or return why not."""
     program = score_program(search.part, policy, (parent,), operator)
     if not (program.outcome[search.anchors] >= search.floor).all():
