@@ -396,7 +396,7 @@ def test_plain_and_encrypted_copies_are_not_exchanged(lab, tmp_path):
     (backup,) = (tmp_path / "lab" / "backups").iterdir()
     shutil.copytree(backup, tmp_path / "kept")
     memlab.decrypt(tmp_path / "lab", key=KEY)
-    with pytest.raises(memlab.InputError, match="Only one of"):
+    with pytest.raises(memlab.InputError, match="one is encrypted, and the other is not"):
         memlab.restore(tmp_path / "lab", tmp_path / "kept", key=KEY)
     open_lab(tmp_path / "lab", None).close()
 

@@ -163,5 +163,5 @@ class TestRefusals:
 
     @pytest.mark.parametrize("spec", [7, 3.5, ["a"], object()])
     def test_values_that_are_no_embedder(self, spec):
-        with pytest.raises(InputError, match="An embedder is"):
+        with pytest.raises(InputError, match="An embedder must be"):
             load_embedder(spec)

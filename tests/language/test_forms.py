@@ -267,7 +267,7 @@ def test_a_frame_must_hold_the_inputs_in_their_types() -> None:
         compile_policy("(fn [x y] (+ x y))", SLOT).arrays({"x": [1.0, 2.0], "y": [1.0]})
     with pytest.raises(UnknownName, match='no value "age-days"'):
         policy.row({"x": 1})
-    with pytest.raises(InputError, match="age-days is a num"):
+    with pytest.raises(InputError, match="age-days must be a num"):
         policy.row({"age-days": "old"})
 
 

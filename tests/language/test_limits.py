@@ -225,5 +225,5 @@ def test_helpers_within_helpers_end_in_an_error_and_not_in_a_full_stack() -> Non
         "".join(f"(defn h{i} [x] {deep}(h{i + 1} x){')' * 40})\n" for i in range(30))
         + "(defn h30 [x] x)\n"
     )
-    with pytest.raises(PolicyLimitError, match="nest deeper than 150 forms"):
+    with pytest.raises(PolicyLimitError, match="forms nest deeper than 150"):
         compile_policy(f"{helpers}(fn [x] (h0 x))", Signature("score", [Input("x")]))

@@ -66,7 +66,7 @@ def test_probes_were_not_shown_for_their_score(lab):
 
 def test_explaining_a_memory_outside_the_pool_is_an_error(hits):
     for ask in (hits.why, hits.explain):
-        with pytest.raises(UnknownName, match="candidate of this recall"):
+        with pytest.raises(UnknownName, match="candidates of this recall"):
             ask(99)
 
 

@@ -391,7 +391,7 @@ class TestTheWayBack:
         assert outer.frame["members"].to_list() == [[19, 20]]
         with (
             pytest.warns(RenamedWarning),
-            pytest.raises(InputError, match="part of another summary"),
+            pytest.raises(InputError, match="itself part of another"),
         ):
             lab.upkeep.consolidation.undo(inner.ids[0])
         lab.restore(outer.ids[0])

@@ -154,7 +154,7 @@ def test_numbers_of_questions_are_checked(lab):
 
 class TestPropose:
     def test_a_statement_of_two_memories_is_left_out(self, lab):
-        lab.remember("Ana lives in Oslo", project="p")
+        lab.remember("Ana lives in Rome", project="q")
         assert lab.questions.propose()["query"].to_list() == ["What does the user prefer?"]
 
     def test_proposals_count_only_when_accepted(self, lab):

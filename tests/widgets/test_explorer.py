@@ -125,7 +125,7 @@ def test_what_cannot_be_asked_is_said_in_the_widget_and_it_goes_on(explorer, tra
 
 def test_bad_requests_are_answered_with_a_sentence(explorer, ask):
     assert "Known: explain, feedback, judge, moved, recall, why." in ask(explorer, "frob")
-    assert "no candidate" in ask(explorer, "explain", memory=999)
+    assert "candidates of this recall" in ask(explorer, "explain", memory=999)
     assert "limit is a whole number" in ask(
         explorer, "recall", question="x", limit=0, pack="", at=""
     )

@@ -275,7 +275,7 @@ def test_a_hit_is_explained_by_the_draft(studio, ask, type_text):
         (pl.col("memory_id") == best) & (pl.col("question") == QUESTIONS[0])
     )["score_after"][0]
     assert found["score"] == pytest.approx(score)
-    assert "no candidate" in ask(studio, "explain", memory=99)
+    assert "candidates of this recall" in ask(studio, "explain", memory=99)
 
 
 def test_the_words_of_the_slot_have_their_docs(studio, ask):
