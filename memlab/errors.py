@@ -225,9 +225,9 @@ class UnknownName(InputError, LookupError):
         self.what, self.name = what, name
         is_id = known is None or isinstance(name, int)
         # a text of megabytes in the place of a name is not repeated in the message
-        shown = str(name) if len(str(name)) <= 200 else f"{str(name)[:200]}..."
-        hint = _NO_GUESS if is_id else did_you_mean(shown, known or ())
-        super().__init__(f'{where}There is no {what} "{shown}". {hint}')
+        label = str(name) if len(str(name)) <= 200 else f"{str(name)[:200]}..."
+        hint = _NO_GUESS if is_id else did_you_mean(label, known or ())
+        super().__init__(f'{where}There is no {what} "{label}". {hint}')
 
 
 class NoSuchItem(UnknownName, IndexError):

@@ -209,7 +209,9 @@ class TestLimits:
 
     def test_so_many_bytes(self, few: memlab.Lab) -> None:
         few.remember("goats and goats here", **self.AGENT)
-        with pytest.raises(InputError, match=r"Row 1: the text of agent:coder has 21 bytes.*at most 20"):
+        with pytest.raises(
+            InputError, match=r"Row 1: the text of agent:coder has 21 bytes.*at most 20"
+        ):
             few.remember([{"text": "goats"}, {"text": "g\u00f6ats and goats here", **self.AGENT}])
         few.remember("the user may say as much as there is to say", creator="user")
 

@@ -67,7 +67,9 @@ def test_closing_one(cascade, clock):
         memlab.kernel.base.clock.from_micros(clock()),
         "remembered the hours",
     )
-    with pytest.raises(memlab.InputError, match="closed already, with the reason: remembered the hours"):
+    with pytest.raises(
+        memlab.InputError, match="closed already, with the reason: remembered the hours"
+    ):
         cascade.upkeep.review.close_gap(gap, "again")
 
 

@@ -62,7 +62,8 @@ def read_spans(path: str | Path, feedback: pl.DataFrame | None = None) -> Slates
     >>> memlab.read_spans(file).candidates.collect()["memory_id"].to_list()
     ['m1']
     """
-    decisions, candidates, missing = [], [], 0
+    decisions: list[dict[str, object]] = []
+    candidates, missing = [], 0
     for number, line in Lines(Path(path), Notes(str(path))):
         document = decode_json(line, str(path), number) if line.strip() else None
         for span, attributes in _find_searches(document):
@@ -76,7 +77,9 @@ def read_spans(path: str | Path, feedback: pl.DataFrame | None = None) -> Slates
                 read_items(records),
                 str(attributes.get("gen_ai.memory.query.text") or ""),
             )
-            key = {"decision": str(first_value(span, _SPAN_IDS) or f"line {number}")}
+            key: dict[str, object] = {
+                "decision": str(first_value(span, _SPAN_IDS) or f"line {number}")
+            }
             session = attributes.get("gen_ai.conversation.id")
             decisions.append(
                 key
@@ -118,7 +121,7 @@ def _read_start(span: Mapping[str, Any], where: str) -> int | None:
         raise DatasetError(f"{where}: {reason}") from None
 
 
-def _find_searches(document: object) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
+def _find_searches(document: object) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     """Yield the spans of memory searches anywhere in a document, each with its attributes."""
     waiting = [document]
     while waiting:

@@ -319,19 +319,19 @@ class ArrayProgram:
 
     `run` returns values and nulls, or None if there is no null. A record has one pair per field. The inputs in `coded` may
     be passed as `Coded`, because they are words that are only compared with constants. The caller has the values of the
-    nodes in `known`, by index, which are inputs too.
+    nodes in `computed`, by index, which are inputs too.
     """
 
     def __init__(
-        self, root: Node, derived: Mapping[str, Derived], known: Container[int] = ()
+        self, root: Node, derived: Mapping[str, Derived], computed: Container[int] = ()
     ) -> None:
-        self.derived, self.known = derived, known
-        self.nodes = reachable(root, known=known)
+        self.derived, self.computed = derived, computed
+        self.nodes = reachable(root, ends=computed)
         self.slot = {node.index: i for i, node in enumerate(self.nodes)}
         self.inputs = [
             (i, str(n.value), str(n.value).replace("-", "_"), _DTYPES[str(n.type)])
             for i, n in enumerate(self.nodes)
-            if n.op == "input" or n.index in known
+            if n.op == "input" or n.index in computed
         ]
         constants = [
             _constant(n.value if n.constant and n.value is not None else _BLANK[n.type])
@@ -436,7 +436,7 @@ class ArrayProgram:
             null[i] = bool(nullable >> position & 1)
         for i, node in enumerate(self.nodes):
             op = node.op
-            if op in ("input", "const", "record") or node.index in self.known:
+            if op in ("input", "const", "record") or node.index in self.computed:
                 continue
             args = [self.slot[a.index] for a in node.args]
             missing = [null[a] for a in args]

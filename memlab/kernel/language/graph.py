@@ -283,15 +283,15 @@ _REWRITES: dict[str, Callable[..., Node | None]] = {
 }
 
 
-def reachable(*roots: Node, known: Container[int] = ()) -> list[Node]:
-    """Return the nodes reachable from `roots`, arguments before users. `known` nodes end a path."""
+def reachable(*roots: Node, ends: Container[int] = ()) -> list[Node]:
+    """Return the nodes reachable from `roots`, arguments before users. A node in `ends` ends a path."""
     nodes: dict[int, Node] = {}
     stack = list(roots)
     while stack:
         node = stack.pop()
         if node.index not in nodes:
             nodes[node.index] = node
-            if node.index not in known:
+            if node.index not in ends:
                 stack.extend(node.args)
     return [nodes[index] for index in sorted(nodes)]
 

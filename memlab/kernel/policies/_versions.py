@@ -786,6 +786,7 @@ class VersionLog:
         DataFrame
             One row for each challenge.
         """
+        # A challenge without an end is still running, so its end and the reason are null.
         every = self._challenged
         ends = [self._ended.get(challenge.seq, (None, None)) for challenge in every]
         return pl.DataFrame(

@@ -55,32 +55,35 @@ def fit_linear(data: Data, seed: int) -> list[Policy]:
     turned = np.where(np.arange(len(better)) % 2, -1.0, 1.0)
     table = np.column_stack(columns) * turned[:, None]
 
-    def fit(kept: Ints, penalty: float) -> Floats:
+    def fit(chosen: Ints, penalty: float) -> Floats:
         """Return the weights of some terms."""
         # The penalty of `fit_logistic` is 1, so that of smaller columns is larger.
         shrink = 1 / np.sqrt(penalty * len(table))
-        return np.asarray(fit_logistic(table[:, kept] * shrink, turned > 0)[:-1] * shrink)
+        return np.asarray(fit_logistic(table[:, chosen] * shrink, turned > 0)[:-1] * shrink)
 
-    def write(kept: Ints, weights: Floats) -> Policy:
+    def write(chosen: Ints, weights: Floats) -> Policy:
         """Return the policy of some terms."""
-        names = dict.fromkeys(terms[i][0] for i in kept)
-        pairs = zip(kept, weights, strict=True)
+        names = dict.fromkeys(terms[i][0] for i in chosen)
+        pairs = zip(chosen, weights, strict=True)
         total = " ".join(f"(* {weight / terms[i][2]:.3g} {terms[i][1]})" for i, weight in pairs)
         return data.compile(f"(fn [{' '.join(names)}] (+ {total}))")
 
-    kept, policies = np.arange(len(terms)), []
-    for most in _TERMS:
-        while len(kept) > most:
-            order = np.argsort(-np.abs(fit(kept, _PENALTIES[0])), kind="stable")
-            kept = np.sort(kept[order[: (len(kept) + 1) // 2]])
-        fitted = [write(kept, fit(kept, penalty)) for penalty in _PENALTIES]
+    chosen, policies = np.arange(len(terms)), []
+    for limit in _TERMS:
+        while len(chosen) > limit:
+            order = np.argsort(-np.abs(fit(chosen, _PENALTIES[0])), kind="stable")
+            chosen = np.sort(chosen[order[: (len(chosen) + 1) // 2]])
+        fitted = [write(chosen, fit(chosen, penalty)) for penalty in _PENALTIES]
         policies.append(
-            max(fitted, key=lambda one: score_program(data.parts["selection"], one, (), "").value)
+            max(
+                fitted,
+                key=lambda policy: score_program(data.parts["selection"], policy, (), "").value,
+            )
         )
     return policies
 
 
-def _pair(part: Part, rng: np.random.Generator, most: int) -> tuple[Ints, Ints]:
+def _pair(part: Part, rng: np.random.Generator, limit: int) -> tuple[Ints, Ints]:
     """Return the better and the worse candidate of pairs, from recalls in random order."""
     log, goal = part.log, part.goal
     if isinstance(goal, LabelGoal):
@@ -94,7 +97,7 @@ def _pair(part: Part, rng: np.random.Generator, most: int) -> tuple[Ints, Ints]:
         own = worth[bounds[recall] : bounds[recall + 1]]
         pairs.append(np.array(np.nonzero(own[:, None] > own)) + bounds[recall])
         count += pairs[-1].shape[1]
-        if count >= most:
+        if count >= limit:
             break
-    better, worse = np.hstack(pairs)[:, :most]
+    better, worse = np.hstack(pairs)[:, :limit]
     return better, worse

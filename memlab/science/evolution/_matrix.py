@@ -81,7 +81,7 @@ class Matrix:
     def scores(self, policy: Policy) -> Floats:
         """Return the score of each candidate, f64[n]; NaN in place of null."""
         # A value is taken from the cache at the topmost node that has one, so nodes below it are not computed.
-        known: dict[int, Arrays] = {}
+        computed: dict[int, Arrays] = {}
         visited, stack = set(), [policy.root]
         while stack:
             node = stack.pop()
@@ -89,25 +89,25 @@ class Matrix:
                 continue
             visited.add(node.index)
             if node.args and (stored := self._cache.pop(node.digest, None)) is not None:
-                known[node.index] = self._cache[node.digest] = stored
+                computed[node.index] = self._cache[node.digest] = stored
             else:
                 stack.extend(node.args)
-        program = ArrayProgram(policy.root, policy.derived, known)
+        program = ArrayProgram(policy.root, policy.derived, computed)
         values, masks = program.values, program.masks
         nullable = 0
         for position, (i, name, *_) in enumerate(program.inputs):
             index = program.nodes[i].index
-            if index not in known and name not in self.columns:
+            if index not in computed and name not in self.columns:
                 self.columns[name] = policy.derived[name].array(
                     {key: pair[0] for key, pair in self.columns.items()}
                 )
-            values[i], masks[i] = known[index] if index in known else self.columns[name]
+            values[i], masks[i] = computed[index] if index in computed else self.columns[name]
             nullable |= (masks[i] is not None) << position
         values[-1] = self._slates
         with np.errstate(all="ignore"):
             execute(program.compile(nullable), values, masks)
         for i, node in enumerate(program.nodes):
-            if node.args and node.index not in known and np.ndim(values[i]):
+            if node.args and node.index not in computed and np.ndim(values[i]):
                 self._cache[node.digest] = values[i], masks[i]
         while len(self._cache) > self._capacity:
             del self._cache[next(iter(self._cache))]

@@ -155,6 +155,7 @@ Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+# From a statement to an earlier one that it probably corrects, which a context leaves out.
 _UPDATES = RELATIONS.index("updates")
 _MAX_NAMED = 32
 """Maximum candidates for one reason, such as a trigger: pinned, then nearest to the task."""

@@ -409,6 +409,7 @@ class _Work:
 
         A sentence that refers to the sentence before it is stored with that sentence.
         """
+        # Collected first, because a later sentence may extend the one before it.
         message, turn = self.messages[number], self.turns[number]
         by_user = message.role == "user"
         before = self._last_words(number)

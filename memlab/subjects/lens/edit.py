@@ -620,9 +620,9 @@ class Draft:
         forms = {span: fragment(text) for span, text in changes.items()}
         root = None
         if not (helpers or values or any(map(may_expand, changes.values()))) and all(
-            len(found) == 1 for found in forms.values()
+            len(parts) == 1 for parts in forms.values()
         ):
-            root = checker.redraw({span: found[0] for span, found in forms.items()}, arguments)
+            root = checker.redraw({span: parts[0] for span, parts in forms.items()}, arguments)
         self.root = self.policy.root if root is None else root
         self.derived = self.policy.derived if root is None else checker.derived
         self.size = len(reachable(self.root))

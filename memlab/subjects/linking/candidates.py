@@ -479,19 +479,19 @@ def _find_by_names(
     The pairs have no similarity, because their texts may be about it in different words.
     """
     texts = joint.side(rows).texts
-    named = [
+    reports = [
         (row, names)
         for row, text in zip(rows.tolist(), texts, strict=True)
         if (names := names_of_change(text))
     ]
-    if not named:
+    if not reports:
         return []
     kinds = joint.state.names["kind"]
     recent = old_rows[kinds.codes[old_rows] != kinds.code("turn")][-_READ_FOR_NAMES:]
     before = joint.state.texts.to_list(recent)
     pairs = [
         (row, other)
-        for row, names in named
+        for row, names in reports
         for other, text in zip(recent.tolist(), before, strict=True)
         if other < row and any(find_name(name, text or "") for name in names)
     ]

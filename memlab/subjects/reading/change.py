@@ -562,8 +562,8 @@ def correction_odds(
 ) -> float:
     """Return the log odds that a text corrects an earlier statement of the same project.
 
-    `ruled` is the certainty of the rules, `near` the similarity of the texts, and `lead` by how much the
-    topic of the earlier text is nearer than those of other statements.
+    `ruled` is the certainty of the rules, and `near` the similarity of the texts. `lead` is by how much the topic
+    of the earlier text is nearer than those of other statements.
 
     >>> later, earlier = Telling("The cache TTL went up to 15 minutes", ""), Telling("Cache TTL is 5 minutes", "")
     >>> correction_odds(later, earlier, 0.9, near=0.8, lead=1.5) > correction_odds(later, earlier, 0.9, near=0.8, lead=0)
