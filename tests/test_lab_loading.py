@@ -268,7 +268,7 @@ def test_bad_arguments(lab, tmp_path):
         lab.load(tmp_path / "chta.json")
     with pytest.raises(UnknownName, match='no format "xml"'):
         lab.load(tmp_path, format="xml")
-    with pytest.raises(InputError, match="is a file format"):
+    with pytest.raises(InputError, match="is read from disk"):
         lab.load([], format="mem0")
     path = lab.io.export(tmp_path / "a.jsonl")
     with pytest.raises(InputError, match="columns= applies to rows"):

@@ -353,7 +353,9 @@ class _Records:
                 "A register record (the saved state of a projection) must have a name.", "name"
             )
         if name in self.registers:
-            raise Wrong(f'Two register records are named "{name:.60}". Keep one.', "name")
+            raise Wrong(
+                f'The file has two saved states of the projection "{name:.60}". Keep one.', "name"
+            )
         if "dump" in fields:
             self.registers[name] = fields["dump"]
             return

@@ -23,7 +23,9 @@ def open_store_at(store: Store, when: When | None, *, event: int | None, progres
     """Return the store at a past time or after an event; see ``Lab.at``."""
     # The clock of the copy stands still, at the requested time or at the time of the event.
     if (when is None) == (event is None):
-        raise InputError("at needs either a time or event=. Pass one of them, not both.")
+        raise InputError(
+            "at takes a time or event=: pass one of them, not both. To choose only a viewer, pass viewer=."
+        )
     journal = store.journal
     if event is None:
         assert when is not None

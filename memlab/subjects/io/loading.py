@@ -143,7 +143,9 @@ def load(
         if options.is_plain and (table := read_memory_table(path)) is not None:
             return _store_bundle(build_bundle_from_frame(table, path.name), options, core, None)
     elif options.format in IMPORTS:
-        raise InputError(f'format="{options.format}" is a file format. Give the path of a file.')
+        raise InputError(
+            f'format="{options.format}" is read from disk. Give the path of the file or folder.'
+        )
     elif is_memories(x) and options.is_plain:
         return _store_bundle(build_bundle_from_frame(x), options, core, None)
     if options.key is not None:
