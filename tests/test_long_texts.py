@@ -5,6 +5,7 @@ import time
 import pytest
 
 import memlab
+import memlab.errors
 from memlab.io.formats.chats import _MARK
 from memlab.io.formats.whatsapp import _ADDED, _EDITED
 from memlab.kernel.index import passages_of
@@ -72,4 +73,4 @@ def test_a_long_word_is_searched_for_paths_in_linear_time(run):
 
 
 def test_an_error_does_not_repeat_a_long_name():
-    assert len(str(memlab.UnknownName("kind", "a" * 1_000_000, ["turn"]))) < 400
+    assert len(str(memlab.errors.UnknownName("kind", "a" * 1_000_000, ["turn"]))) < 400
