@@ -40,6 +40,7 @@ SAYS = ("says-when", "says-number", "first-person", "says-change", "says-others"
 # Names of the tables in signs.toml with the words that matter in statements and queries.
 _TABLES = (
     *(
+        "asks",
         "numbers",
         "months",
         "days",
@@ -134,8 +135,6 @@ def signs_of(language: str | None) -> Signs:
     return Signs(bits, words, phrases("asks-when", "asks-when-first"), *map(phrases, query_tables))
 
 
-_ASKING = frozenset({"what", "who", "whom", "whose", "when", "where", "which", "why", "how"})
-"""First words of a question without a question mark."""
 _LONGEST_QUESTION = 40
 """Words of the longest question. Longer ones are tasks of an agent that end with a question."""
 
@@ -152,11 +151,11 @@ def asks_for_fact(query: str, language: str) -> bool:
     (False, False)
     """
     signs, words = signs_of(language), words_of(query)
-    counts = {name: sum(map(listed.__contains__, words)) for name, listed in STOP_WORDS.items()}
-    spoken = 0 < counts.get(language, 0) == max(counts.values())
-    asks = query.rstrip().endswith("?") or (words[:1] and words[0] in _ASKING)
+    asks = query.rstrip().endswith("?") or not signs.words["asks"].isdisjoint(words[:1])
     if not asks or len(words) > _LONGEST_QUESTION:
         return False
+    counts = {name: sum(map(listed.__contains__, words)) for name, listed in STOP_WORDS.items()}
+    spoken = 0 < counts.get(language, 0) == max(counts.values())
     return spoken and bool(signs.bits) and signs.advice.search(padded(words)) is None
 
 

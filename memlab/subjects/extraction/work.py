@@ -172,6 +172,11 @@ class Call:
             None,
         )
 
+    def find_similar(self, command: str) -> str | None:
+        """Return the first command of a call that is about the same as another command, or None."""
+        targets = _list_targets(command)
+        return next((part for part in self.parts.values() if targets & _list_targets(part)), None)
+
 
 def find_work(messages: Sequence[Message], where: Scope) -> list[Proposed]:
     """Return the lessons of a session in which tools ran commands or opened files."""
@@ -343,10 +348,10 @@ class _Work:
         thing: `pnpm install` replaces `npm install`.
         """
         rest = self.calls_of[self.turns[call.number]]
-        words = _list_targets(call.parts[call.program])
+        failing = call.parts[call.program]
         is_missing = _MISSING.search(call.error) is not None
         for later in rest[rest.index(call) + 1 :]:
-            is_same = any(words & _list_targets(part) for part in later.parts.values())
+            is_same = later.find_similar(failing) is not None
             if later.failed is False and later.program and (is_missing or is_same):
                 return later
         return None
@@ -437,17 +442,17 @@ class _Work:
                 last = stop
         for sort, whole, start, stop in lessons:
             files = _PATH.findall(whole) or self.files_of(turn)
+            words = words_of(whole)
             programs = [
                 call.program
                 for call in self.calls_of[turn]
-                if call.program and call.program.split()[0] in words_of(whole)
+                if call.program and call.program.split()[0] in words
             ]
-            yield self.propose(
-                sort, shorten(whole, _MOST_TOKENS), number, files, (start, stop), programs
-            )
+            lesson = shorten(whole, _MOST_TOKENS)
+            yield self.propose(sort, lesson, number, files, (start, stop), programs)
 
     def _is_finding(self, number: int) -> bool:
-        """Return whether an agent's message tells what it found, rather than what it did.
+        """Return whether an agent's message reports a finding, not an edit.
 
         It follows no edit, and either more calls follow it or its turn only investigated.
         """
@@ -504,10 +509,10 @@ def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
     """Return a text about a failure, the steps after it and the next result."""
     # What failed comes first, then what replaced it, then what made it pass.
     failing = call.parts[call.program]
-    targets = _list_targets(failing)
-    passing = after.find(call.program) or next(
-        (part for part in after.parts.values() if targets & _list_targets(part)),
-        after.parts.get(after.program, ""),
+    passing = (
+        after.find(call.program)
+        or after.find_similar(failing)
+        or after.parts.get(after.program, "")
     )
     edited = list(dict.fromkeys(file for item in between if item.edits for file in item.files))
     prepared = [*(item for item in between if item.failed is False), after]

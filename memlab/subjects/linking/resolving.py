@@ -864,7 +864,6 @@ def _keep_corrections(compared: _ComparedPairs, now: int) -> None:
     """
     pairs = compared.pairs
     kinds, projects = pairs.new.word("kind"), pairs.new.word("project")
-    odds = _weigh_corrections(compared)
     confidences = (
         side.number("confidence")[positions]
         for side, positions in ((pairs.new, pairs.first), (pairs.old, pairs.second))
@@ -872,7 +871,7 @@ def _keep_corrections(compared: _ComparedPairs, now: int) -> None:
     is_comparable = _may_resolve(pairs, now) & np.greater_equal(*confidences)
     is_comparable &= ~np.isin(pairs.old.word("kind")[pairs.second], _INCIDENTS[:3])
     is_comparable &= ~pairs.same("session")
-    odds[~is_comparable] = -np.inf
+    odds = _weigh_corrections(compared, is_comparable)
     is_certain, is_likely = _judge_odds(compared, odds)
     for pair in range(len(compared.relation)):
         later, earlier = compared.texts(pair)
@@ -903,7 +902,7 @@ def _count_words(text: str) -> int:
 
 
 def _judge_odds(compared: _ComparedPairs, odds: Floats) -> tuple[Flags, Flags]:
-    """Return which pairs are certainly, and which are probably, a correction and what it corrects.
+    """Return two masks: pairs of a certain correction, and pairs of a probable correction.
 
     One memory is corrected more often than several, so that its lead over the next one counts.
     """
@@ -918,11 +917,11 @@ def _judge_odds(compared: _ComparedPairs, odds: Floats) -> tuple[Flags, Flags]:
     return is_certain, is_likely
 
 
-def _weigh_corrections(compared: _ComparedPairs) -> NDArray[np.float64]:
-    """Return the log odds that the later memory of each pair corrects the earlier one.
+def _weigh_corrections(compared: _ComparedPairs, is_comparable: Flags) -> Floats:
+    """Return the log odds that the later memory of each comparable pair corrects the earlier one.
 
-    The topic of a corrected memory is nearer than those of the other candidates. Two of them do not
-    count, because others may repeat the memory.
+    The odds of other pairs are -inf, but their topics count. The topic of a corrected memory is nearer
+    than those of the other candidates. Two of them do not count, because others may repeat the memory.
     """
     pairs = compared.pairs
     near = np.nan_to_num(pairs.similarity)
@@ -935,7 +934,7 @@ def _weigh_corrections(compared: _ComparedPairs) -> NDArray[np.float64]:
             topic[pair] = min(shared, 3) + shared / smaller + 4 * near[pair]
     for row in np.unique(compared.new).tolist():
         own = np.flatnonzero(compared.new == row)
-        for pair in own[topic[own] > 0].tolist():
+        for pair in own[(topic[own] > 0) & is_comparable[own]].tolist():
             others = np.sort(topic[own[own != pair]])[::-1]
             lead = topic[pair] - max(
                 others[_REPEATED] if len(others) > _REPEATED else 0, _USUAL_TOPIC

@@ -82,6 +82,11 @@ def _denied_values(text: str) -> tuple[str, ...]:
     )
 
 
+def _ended_names(text: str) -> list[str]:
+    """Return the values that a text says end, without the marks of code."""
+    return [value.strip("`") for value in _denied_values(text)]
+
+
 # Cached, because each text is compared with many others.
 @lru_cache(maxsize=4096)
 def names_of_change(text: str) -> tuple[str, ...]:
@@ -92,9 +97,10 @@ def names_of_change(text: str) -> tuple[str, ...]:
     """
     if not reports_change(text):
         return ()
-    ended = [value.strip("`") for value in _denied_values(text)]
     content = Statement(text).content
-    ended = [name for name in ended if not content.isdisjoint(map(stem, words_of(name)))]
+    ended = [
+        name for name in _ended_names(text) if not content.isdisjoint(map(stem, words_of(name)))
+    ]
     return tuple(name for name in dict.fromkeys((*ended, *_NAME.findall(text))) if len(name) > 2)
 
 
@@ -106,8 +112,7 @@ def replaces_named(new: str, old: str) -> bool:
     >>> replaces_named("I raised FEED_CHUNK, 2000 is fine", "FEED_CHUNK: the merchant takes 500")
     True
     """
-    ended = [value.strip("`") for value in _denied_values(new)]
-    theirs = {value.strip("`") for value in _denied_values(old)}
+    ended, theirs = _ended_names(new), _ended_names(old)
     names = [name for name in names_of_change(new) if name not in theirs and find_name(name, old)]
     shared = Statement(new).content & Statement(old).content
     is_over = _PREFERS.search(new) is None
