@@ -34,9 +34,6 @@ from memlab.kernel.language.signature import Derived
 # ======================== ==============================================================================
 
 
-Bools = Flags
-
-
 class Slates:
     """The assignment of rows to slates.
 
@@ -88,8 +85,8 @@ class Slates:
 
 
 def aggregate(
-    op: str, values: Floats, nulls: Bools | None, slates: Slates
-) -> tuple[Floats, Bools | None]:
+    op: str, values: Floats, nulls: Flags | None, slates: Slates
+) -> tuple[Floats, Flags | None]:
     """Compute the aggregate `op` of each row's slate, with a mask of nulls."""
     size = slates.size
     if size == 0:
@@ -137,8 +134,8 @@ _ONE_SLATE = {"slate-min": np.minimum, "slate-max": np.maximum, "slate-mean": No
 
 
 def _of_one_slate(
-    op: str, values: Floats, nulls: Bools | None, slates: Slates
-) -> tuple[Floats, Bools | None]:
+    op: str, values: Floats, nulls: Flags | None, slates: Slates
+) -> tuple[Floats, Flags | None]:
     """Compute an aggregate over a single slate.
 
     A recall has a single slate. This path takes a fifth of the time of the general path.
@@ -198,8 +195,8 @@ ms."""
 
 
 def beta_chances(
-    columns: Sequence[tuple[Floats, Bools | None]], slates: Slates
-) -> tuple[Floats, Bools | None]:
+    columns: Sequence[tuple[Floats, Flags | None]], slates: Slates
+) -> tuple[Floats, Flags | None]:
     """Return the chance that each row's draw from Beta(a, b) is the largest of its slate.
 
     The chance is null if a parameter is null, not positive or not finite. Such a row does not take part.
@@ -250,8 +247,8 @@ def _in_row_order(values: Floats, order: npt.NDArray[np.intp] | None) -> Floats:
 
 
 def _copy_to_rows(
-    values: Floats, empty: Bools, dense: npt.NDArray[np.intp], order: npt.NDArray[np.intp] | None
-) -> tuple[Floats, Bools | None]:
+    values: Floats, empty: Flags, dense: npt.NDArray[np.intp], order: npt.NDArray[np.intp] | None
+) -> tuple[Floats, Flags | None]:
     """Copy the aggregate and null flag of each group (slate) of rows to its rows."""
     result = _in_row_order(values[dense], order)
     if not empty.any():

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import DatasetError, require_extra
 from memlab.kernel.base.arguments import Within, checked
+from memlab.kernel.base.arrays import Floats, Rows
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import bar
 from memlab.kernel.policies import Pack, PolicyLike, as_packs, pack_names
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 BASE_RATE = "(base rate)"
 """The forecast that is the same for every item: the share of outcomes in the past."""

@@ -13,8 +13,8 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Floats, Rows
 from memlab.kernel.base.clock import ManualClock
 from memlab.kernel.language import Policy, changed_fields
 from memlab.kernel.policies import Pack
@@ -23,8 +23,6 @@ from memlab.kernel.schema import MEMORY
 from memlab.kernel.verbs.reinforcement import clip_to_column
 from memlab.subjects.opening import open_lab
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 Columns = dict[str, Any]
 
 # Features in milliseconds are of packs whose designs count in them.

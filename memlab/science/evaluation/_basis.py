@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.printable import count_of
 from memlab.science.evaluation._duels import Duel, Observations
-from memlab.science.evaluation._intervals import Floats
 from memlab.science.evaluation._log import read_challenges
 from memlab.science.evaluation._prepared import Settings
 from memlab.science.evaluation._tests import Gate, share

@@ -14,10 +14,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.policies import error_share
 from memlab.kernel.recall import drafted
-from memlab.science.evaluation._intervals import Flags, Floats, Ints
 from memlab.science.evaluation._log import Challenged, Log, read_challenges
 from memlab.science.evaluation._measure import ARM, COLUMNS, Compared, Credited, Evidence, TopK
 from memlab.science.evaluation._prepared import Settings

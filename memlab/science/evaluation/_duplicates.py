@@ -14,7 +14,7 @@ import re
 import numpy as np
 import polars as pl
 
-from memlab.science.evaluation._intervals import Flags, Ints
+from memlab.kernel.base.arrays import Flags, Ints
 from memlab.science.evaluation._log import CERTAIN, Log, is_randomised
 
 _ALIKE = 0.93

@@ -13,6 +13,7 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
 from memlab.science.batch import Workers, run_tasks
@@ -22,7 +23,7 @@ from memlab.science.evaluation._evaluation import (
     PolicyValue,
     name_verdict,
 )
-from memlab.science.evaluation._intervals import Estimate, Floats, adjust_all, mean
+from memlab.science.evaluation._intervals import Estimate, adjust_all, mean
 from memlab.science.evaluation._labels import (
     LabelsRecalls,
     frame_of_labels,

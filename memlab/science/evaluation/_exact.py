@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError
-from memlab.science.evaluation._intervals import Floats, Ints
+from memlab.kernel.base.arrays import Floats, Ints
 
 LOWER = "'"
 """The last character of the name of a column with lower parts."""

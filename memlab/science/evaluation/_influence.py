@@ -20,9 +20,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.base.printable import printable
 from memlab.science.evaluation._duels import Course, Duel
-from memlab.science.evaluation._intervals import Ints
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._sequence import Process
 from memlab.science.evaluation._tests import Gate

@@ -24,11 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import AnyNumber, Within, checked
+from memlab.kernel.base.arrays import Floats
 from memlab.science.distributions import log_beta, t_cdf, t_quantile
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Statistic = Callable[[Floats], Floats]
 """A function from totals f64[..., columns] to values f64[...]."""
 

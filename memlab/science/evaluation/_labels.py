@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Count, checked
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation._intervals import Floats, Sample, cluster_sums
+from memlab.science.evaluation._intervals import Sample, cluster_sums
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._targets import Target
 

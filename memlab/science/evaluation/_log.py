@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.schema import OUTCOMES
 from memlab.kernel.slates import ATTRIBUTED, CONTENT, Slates
 from memlab.kernel.version import __version__
-from memlab.science.evaluation._intervals import Flags, Floats, Ints
 
 # Rewards from feedback: which feedback counts, and how missing feedback is treated.
 #

@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.printable import count_of
 from memlab.science.distributions import normal_quantile
 from memlab.science.evaluation._duplicates import count_unseen, find_repeated
-from memlab.science.evaluation._intervals import Estimate, Flags, Floats, Ints, Sample, Statistic
+from memlab.science.evaluation._intervals import Estimate, Sample, Statistic
 from memlab.science.evaluation._log import CERTAIN, Log, is_randomised
 from memlab.science.evaluation._position import (
     Examination,

@@ -13,10 +13,11 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arrays import Floats, Ints
 from memlab.kernel.base.printable import count_of
 from memlab.science.evaluation._evaluation import Evaluation
 from memlab.science.evaluation._exact import LOWER, round_exact, unfix
-from memlab.science.evaluation._intervals import Estimate, Floats, Ints, Sample, mean
+from memlab.science.evaluation._intervals import Estimate, Sample, mean
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._measure import (
     COLUMNS,

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from memlab.kernel.base.arrays import Floats, Ints
 from memlab.kernel.base.display import Columns, Report, Table, clip, format_rows
 from memlab.kernel.base.printable import count_of
 from memlab.science.distributions import t_quantile
-from memlab.science.evaluation._intervals import Estimate, Floats, Ints, Sample, cluster_sums, mean
+from memlab.science.evaluation._intervals import Estimate, Sample, cluster_sums, mean
 from memlab.science.evaluation._log import Log, number_queries
 
 _QUERIES = 20

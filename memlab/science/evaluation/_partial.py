@@ -13,12 +13,12 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.progress import Step
 from memlab.kernel.slates import WIDE, Slates
 from memlab.kernel.version import __version__
 from memlab.science.evaluation._duplicates import count_unseen
 from memlab.science.evaluation._exact import LOWER, add_frames, exact_sums, fix
-from memlab.science.evaluation._intervals import Flags, Floats, Ints
 from memlab.science.evaluation._log import Log, Missing
 from memlab.science.evaluation._measure import (
     ARM,

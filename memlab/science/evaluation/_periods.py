@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation._intervals import Floats
 from memlab.science.evaluation._log import (
     Horizon,
     Log,

@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Within, checked
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.recall import ADDED_SHARE
 from memlab.kernel.slates import Slates
 from memlab.science.distributions import normal_quantile
 from memlab.science.evaluation._duels import DRAFT_RATES, GROUP_RATES, comparisons_begun
-from memlab.science.evaluation._intervals import Floats
 from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import (
     Evidence,

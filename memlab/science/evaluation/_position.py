@@ -31,7 +31,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.science.evaluation._intervals import Estimate, Floats, Ints, Sample
+from memlab.kernel.base.arrays import Floats, Ints
+from memlab.science.evaluation._intervals import Estimate, Sample
 from memlab.science.evaluation._log import CERTAIN, Log, is_randomised, read_challenges
 from memlab.science.evaluation._tests import by_recall, falling_p, hotelling_p
 

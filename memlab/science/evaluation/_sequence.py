@@ -33,8 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.kernel.base.arrays import Floats, Ints
 from memlab.kernel.policies import error_share
-from memlab.science.evaluation._intervals import Floats, Ints
 
 RATES: Floats = np.array([0.006, 0.015, 0.03, 0.045, 0.06, 0.075, 0.09, 0.13, 0.2])
 """The rates of the mixture, in units of 1 / the range of rewards.

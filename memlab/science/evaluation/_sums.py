@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import count_of
 from memlab.science.evaluation._exact import add_frames
-from memlab.science.evaluation._intervals import Ints
 from memlab.science.evaluation._log import Missing
 
 _FORMAT = 1

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.arrays import Floats, Ints
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.language import (
     Input,
@@ -40,7 +41,6 @@ from memlab.kernel.policies import (
 )
 from memlab.kernel.recall import diversifies
 from memlab.kernel.slates import THINNED
-from memlab.science.evaluation._intervals import Floats, Ints
 from memlab.science.evaluation._log import RESERVED, Log
 
 # Rankers: packs, single policies, expressions and columns of scores, under one interface.

@@ -14,9 +14,9 @@ from typing import Literal
 
 import numpy as np
 
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.printable import count_of
 from memlab.science.distributions import f_tail, normal_cdf, t_cdf
-from memlab.science.evaluation._intervals import Flags, Floats, Ints
 
 __all__ = [
     "GATES",

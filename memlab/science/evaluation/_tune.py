@@ -25,13 +25,14 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, RenamedWarning, UnknownName, require_extra
 from memlab.kernel.base.arguments import Seed, Within, checked, warn_caller
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.language import Param, Policy
 from memlab.kernel.slates import Slates
 from memlab.science.batch import Workers
 from memlab.science.cells import Inputs, Outcome, hash_inputs, package_versions, run_cells
-from memlab.science.evaluation._intervals import Estimate, Floats, Sample, Statistic, mean
+from memlab.science.evaluation._intervals import Estimate, Sample, Statistic, mean
 from memlab.science.evaluation._labels import (
     METRICS,
     Gold,

@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.display import Columns, Markup, Report, Table, format_rows
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.slates import Slates
@@ -59,7 +60,7 @@ from memlab.science.evaluation._duels import (
     observe_recalls,
 )
 from memlab.science.evaluation._influence import Influence, level_without
-from memlab.science.evaluation._intervals import Estimate, Floats, Sample, cluster_sums
+from memlab.science.evaluation._intervals import Estimate, Sample, cluster_sums
 from memlab.science.evaluation._log import Horizon, Log, Missing, horizon_micros, read_log
 from memlab.science.evaluation._measure import (
     Credited,

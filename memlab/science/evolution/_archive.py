@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.language import Policy
-from memlab.science.evaluation.parts import Floats
 
 _NICHES = 24
 """The number of niches by cluster. With more clusters, several share a niche."""

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError
+from memlab.kernel.base.arrays import Ints
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.language import Policy, Signature, compile_policy, policy_parts
 from memlab.kernel.language.reader import quoted
@@ -17,7 +18,6 @@ from memlab.kernel.policies import FEATURES, Pack, SinglePolicy, as_pack, get_sl
 from memlab.kernel.slates import CONTENT, TABLES, Slates
 from memlab.science.evaluation.parts import (
     RESERVED,
-    Ints,
     Log,
     Prepared,
     frame_of_labels,

@@ -14,16 +14,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.language import Policy
 from memlab.kernel.language.arrays import ArrayProgram, Slates, execute
 from memlab.science.evaluation import METRICS
 from memlab.science.evaluation.parts import (
     ARM,
     Evidence,
-    Flags,
-    Floats,
     Gold,
-    Ints,
     Statistic,
     TopK,
     mean,

@@ -20,13 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memlab.errors import InputError, PolicyError
+from memlab.kernel.base.arrays import Floats, Ints
 from memlab.kernel.base.disk import replacing, writing
 from memlab.kernel.language import Policy, policy_parts
 from memlab.kernel.language.graph import reachable
 from memlab.kernel.language.writer import number
 from memlab.science.batch import run_tasks
 from memlab.science.breeding import draft_crossover, draft_mutation
-from memlab.science.evaluation.parts import Floats, Ints, search_point
+from memlab.science.evaluation.parts import search_point
 from memlab.science.evolution._archive import Archive, Program
 from memlab.science.evolution._data import Data, Part
 from memlab.science.evolution._matrix import LabelGoal

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import LabError, MemlabError, ReadOnlyLab
 from memlab.kernel.base.arguments import Seed, Within, checked
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Ints = NDArray[np.int64]
 
 # Maximum number of rows that a notebook shows of a result, so that they fit on a screen.
 MAX_ROWS = 12

@@ -29,6 +29,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.kernel.base.arrays import Flags, Rows, Scores
 from memlab.kernel.base.display import clip
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.index import best, is_in_sorted
@@ -150,10 +151,6 @@ def _is_suffix(path: str, other_path: str) -> bool:
     """Return whether either of two paths is a suffix of the other."""
     return f"/{path}".endswith(f"/{other_path}") or f"/{other_path}".endswith(f"/{path}")
 
-
-Rows = NDArray[np.int64]
-Scores = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 # From a statement to an earlier one that it probably corrects, which a context leaves out.
 _UPDATES = RELATIONS.index("updates")

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.kernel.schema import NEVER
 from memlab.kernel.state import State
@@ -20,8 +19,6 @@ from memlab.subjects.linking.candidates import PairedState
 
 # The end of an interval of validity that is still open.
 FOREVER = 2**63 - 1
-
-Ints = NDArray[np.int64]
 
 
 @dataclass

@@ -450,8 +450,6 @@ _NEAREST = 6
 _MOST_NAME = 80
 """Characters of a name, more than the graph draws."""
 
-Ints = NDArray[np.int64]
-
 
 def around(
     lab: Lab, seeds: list[int], *, depth: int, limit: int
