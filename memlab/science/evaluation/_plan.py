@@ -13,17 +13,17 @@ day, needs about twice as many recalls.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Within, checked
-from memlab.kernel.base.arrays import Floats
+from memlab.kernel.base.arrays import Floats, Rows
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.recall import ADDED_SHARE
@@ -286,22 +286,16 @@ def plan(
         raise InputError(
             f"The baseline {base} cannot be scored on this log. Pass the name of another policy as baseline."
         )
-    residual = log.reward[log.answered] - expected[log.answered]
-    low, high = settings.reward_range
-    binary = bool(np.isin(log.reward[log.answered], (low, high)).all())
-    # Rewards of two values have the variance of a coin; other rewards get the residual variance of the model.
-    noise = (
-        (expected - low) * (high - expected)
-        if binary
-        else np.full(len(expected), float(residual.var()))
-    )
-    anytime_level = level_of(comparisons_begun(log) + 1, level)
-    rows: list[dict[str, Any]] = []
+    rewards = _Rewards(evidence, expected, _predict_noise(log, expected, settings.reward_range))
+    levels = (level, level_of(comparisons_begun(log) + 1, level))
+    rows = []
     for name, top_k in top_ks.items():
         if name != base:
-            rows += _designs(
-                name, top_k, top_ks[base], evidence, expected, noise, level, anytime_level, extra
-            )
+            contest = _Contest(top_k, top_ks[base], rewards)
+            rows += [
+                {"policy": name, **contest.forecast(design, *levels)}
+                for design in contest.list_designs(extra)
+            ]
     notes = [f"{refusal.policy}: {refusal.reason}" for refusal in refused]
     numbers = {"one_look": pl.Int64, "every_look": pl.Int64}
     return Plan(
@@ -309,202 +303,257 @@ def plan(
     )
 
 
-def _designs(
-    name: str,
-    top_k: TopK,
-    base: TopK,
-    evidence: Evidence,
-    expected: Floats,
-    noise: Floats,
-    level: float,
-    anytime_level: float,
-    draws: Sequence[int],
-) -> list[dict[str, Any]]:
-    """Return a row for each design that can compare a policy with the baseline."""
-    log = evidence.log
-    own_rows, base_rows = evidence.differing_rows(top_k, base)
-    typical = float(expected[own_rows].mean()) if len(own_rows) else float(expected.mean())
-    own = _sum_arm(own_rows, top_k.outside, log, expected, noise, typical)
-    other = _sum_arm(base_rows, base.outside, log, expected, noise, typical)
-    gap, items = own.sum - other.sum, max(float(len(top_k)), 1.0)
-    difference = float(gap.mean())
-    unit = evidence.reward_range[1] - evidence.reward_range[0]
-    deep = np.full(1, _PROBE_DEPTH * unit)
-    earned = max(float(expected[base.rows].sum()) / len(log), 1e-12)
-    rewarded = log.answered & (log.reward > max(evidence.reward_range[0], 0.0))
-    counts = np.bincount(log.recall[rewarded], minlength=len(log))
-    # Each rewarded item is worth its share of the recall of its query.
-    relevance = rewarded / np.maximum(counts, 1)[log.recall]
-    judged = int((counts > 0).sum())
-    # A reward that is observed with probability p and divided by p has a square that is 1/p times as large.
-    squares = own.squares + own.noise
-    rows = []
+def _predict_noise(log: Log, expected: Floats, reward_range: tuple[float, float]) -> Floats:
+    """Return the variance of the reward of each candidate by the model.
 
-    def design(
-        label: str,
-        extra: float,
-        variance: Floats,
-        scale: Floats,
-        lost: Callable[[Floats], float],
-        unsupported: float = 0.0,
-        observed: Floats = gap,
-        rates: float = 1.0,
-    ) -> None:
-        """Add a design's row, given the mean and variance of the design's observations."""
-        spread = math.sqrt(float(variance.mean()) + float(observed.var()))
-        mean = float(observed.mean())
+    Rewards of two values have the variance of a coin; other rewards get the residual variance.
+    """
+    low, high = reward_range
+    observed = log.reward[log.answered]
+    if np.isin(observed, (low, high)).all():
+        return (expected - low) * (high - expected)
+    return np.full(len(expected), float((observed - expected[log.answered]).var()))
+
+
+@dataclass(frozen=True)
+class _Rewards:
+    """The mean and the variance of the reward of each candidate, by the model: f64[candidates]."""
+
+    evidence: Evidence
+    expected: Floats
+    noise: Floats
+
+    def sum_by_recall(self, rows: Rows, values: Floats) -> Floats:
+        """Sum the values of these candidates by recall."""
+        log = self.evidence.log
+        return np.bincount(log.recall[rows], weights=values, minlength=len(log)).astype(np.float64)
+
+    def sum_arm(self, rows: Rows, outside: Floats, typical: float) -> _Arm:
+        """Sum the expected reward and the variance of one policy's items by recall.
+
+        ``outside`` counts the items outside the logged pools, each of which has the expected reward
+        ``typical``.
+        """
+        expected = self.expected[rows]
+        return _Arm(
+            size=self.sum_by_recall(rows, np.ones(len(rows))) + outside,
+            sum=self.sum_by_recall(rows, expected) + outside * typical,
+            squares=self.sum_by_recall(rows, expected**2) + outside * typical**2,
+            noise=self.sum_by_recall(rows, self.noise[rows])
+            + outside * typical * (1 - min(typical, 1.0)),
+        )
+
+
+@dataclass(frozen=True)
+class _Design:
+    """A design of an experiment, which makes one observation in each recall.
+
+    ``observed`` is the expected observation, ``variance`` its variance, and ``scale`` its largest
+    size. ``loss`` returns the mean loss of a value of candidates while the experiment runs. ``rates``
+    is the factor of the rates of its confidence sequence.
+    """
+
+    label: str
+    extra: float
+    observed: Floats
+    variance: Floats
+    scale: Floats
+    loss: Callable[[Floats], float]
+    unsupported: float = 0.0
+    rates: float = 1.0
+
+
+class _Contest:
+    """A policy and the baseline on one log: what each design would observe of their difference."""
+
+    def __init__(self, top_k: TopK, base: TopK, rewards: _Rewards) -> None:
+        evidence, expected = rewards.evidence, rewards.expected
+        self.top_k, self.base, self.rewards, self.log = top_k, base, rewards, evidence.log
+        self.rows, self.base_rows = evidence.differing_rows(top_k, base)
+        typical = float((expected[self.rows] if len(self.rows) else expected).mean())
+        self.own = rewards.sum_arm(self.rows, top_k.outside, typical)
+        self.other = rewards.sum_arm(self.base_rows, base.outside, typical)
+        self.gap = self.own.sum - self.other.sum
+        # A reward observed with probability p and divided by p has a square that is 1/p times as large.
+        self.squares = self.own.squares + self.own.noise
+        self.items = max(float(len(top_k)), 1.0)
+        self.unit = evidence.reward_range[1] - evidence.reward_range[0]
+        self.size = np.bincount(self.log.recall[base.rows], minlength=len(self.log)).astype(
+            np.float64
+        )
+        self.relevance, self.judged = _share_relevance(self.log, evidence.reward_range[0])
+
+    def forecast(self, design: _Design, level: float, anytime_level: float) -> dict[str, Any]:
+        """Return the row of a design, without the name of the policy."""
+        mean, unsupported = float(design.observed.mean()), design.unsupported
+        spread = math.sqrt(float(design.variance.mean()) + float(design.observed.var()))
         fixed = math.ceil((_power_quantile(level) * spread / mean) ** 2) if mean else None
         anytime = recalls_of_sequence(
-            abs(mean), spread, scale, unit=unit / rates, level=anytime_level
+            abs(mean), spread, design.scale, unit=self.unit / design.rates, level=anytime_level
         )
-        is_unbounded = (
-            unsupported > 0.02
-        )  # Unsupported items widen the interval at any number of recalls.
+        # Unsupported items widen the interval at any number of recalls.
+        is_unbounded = unsupported > 0.02
+        fixed, anytime = (
+            None if count is None or count > _MAX_RECALLS or is_unbounded else count
+            for count in (fixed, anytime)
+        )
         half = (
             _level_quantile(level) * spread / math.sqrt(_WIDTH_RECALLS)
-            + unsupported * items / len(log) * unit / 2
+            + unsupported * self.items / len(self.log) * self.unit / 2
         )
-        rows.append(
-            {
-                "policy": name,
-                "design": label,
-                "extra": extra,
-                "difference": difference,
-                "one_look": None
-                if fixed is None or fixed > _MAX_RECALLS or is_unbounded
-                else fixed,
-                "every_look": None
-                if anytime is None or anytime > _MAX_RECALLS or is_unbounded
-                else anytime,
-                "half_width": half,
-                "cost": lost(expected) / earned,
-                "recall_cost": lost(relevance) * len(log) / judged if judged else None,
-                "unsupported": unsupported,
-            }
+        expected = self.rewards.expected
+        earned = max(float(expected[self.base.rows].sum()) / len(self.log), 1e-12)
+        return {
+            "design": design.label,
+            "extra": design.extra,
+            "difference": float(self.gap.mean()),
+            "one_look": fixed,
+            "every_look": anytime,
+            "half_width": half,
+            "cost": design.loss(expected) / earned,
+            "recall_cost": design.loss(self.relevance) * len(self.log) / self.judged
+            if self.judged
+            else None,
+            "unsupported": unsupported,
+        }
+
+    def list_designs(self, draws: Sequence[int]) -> list[_Design]:
+        """Return the designs that can compare the two, with challenges of ``draws`` extra items."""
+        own, other, pair = self.own, self.other, np.full(1, 2 * self.unit)
+        both = 2 * (self.squares + other.squares + other.noise) - (own.squares + other.squares)
+        apart = 2 * (own.sum**2 + own.noise + other.sum**2 + other.noise)
+        reach = 2 * (np.maximum(own.size, other.size) * self.unit)
+        halves = self._draft(self.rewards.expected)
+        return [
+            *self._list_probes(),
+            *self._list_extra(draws),
+            _Design(
+                "challenge by lot",
+                0.0,
+                self.gap,
+                both,
+                pair,
+                self._lose_half,
+                rates=GROUP_RATES,
+            ),
+            _Design(
+                "challenge by draft",
+                0.0,
+                halves[0].sum - halves[1].sum,
+                halves[0].noise + halves[1].noise,
+                pair,
+                self._lose_by_draft,
+                rates=DRAFT_RATES,
+            ),
+            _Design("A/B by recall", 0.0, self.gap, apart, reach, self._lose_half),
+        ]
+
+    def _list_probes(self) -> Iterator[_Design]:
+        """Yield the designs without a challenge."""
+        log, deep = self.log, np.full(1, _PROBE_DEPTH * self.unit)
+        outside = self.top_k.outside.sum()
+        # Without logged probabilities, more of the same recalls would decide nothing.
+        if not np.isnan(log.propensity).any():
+            propensity = log.propensity[self.rows]
+            rows = self.rows[(propensity > 0) & (propensity < 1)]
+            squares = self.rewards.expected[rows] ** 2 + self.rewards.noise[rows]
+            probes = float((log.exposed & self.rewards.evidence.probe).sum() / len(log))
+            yield _Design(
+                "probes as logged",
+                probes,
+                self.gap,
+                self.rewards.sum_by_recall(rows, squares / log.propensity[rows]) + self.other.noise,
+                deep,
+                partial(self._lose_to_probes, probes),
+                float((propensity == 0).sum() + outside) / self.items,
+            )
+        yield _Design(
+            "one probe of 90, every recall",
+            1.0,
+            self.gap,
+            _PROBE_DEPTH * self.squares + self.other.noise,
+            deep,
+            partial(self._lose_to_probes, 1.0),
+            float(outside) / self.items,
         )
 
-    propensity = log.propensity[own_rows]
-    unsupported_share = float((propensity == 0).sum() + top_k.outside.sum()) / items
-    random_rows = own_rows[(propensity > 0) & (propensity < 1)]
-    probe_variance = np.bincount(
-        log.recall[random_rows],
-        weights=(expected[random_rows] ** 2 + noise[random_rows]) / log.propensity[random_rows],
-        minlength=len(log),
-    )
-    probes = (log.exposed & evidence.probe).sum() / len(log)
-    places = np.arange(1, len(log.recall) + 1) if base.ranks is None else base.ranks
-    size = np.bincount(log.recall[base.rows], minlength=len(log)).astype(np.float64)
+    def _list_extra(self, draws: Sequence[int]) -> Iterator[_Design]:
+        """Yield the challenges that add items below the results."""
+        own = self.own
+        automatic = np.minimum(
+            np.ceil(own.size / 2), np.maximum(np.floor(ADDED_SHARE * np.maximum(self.size, 1)), 1)
+        )
+        wishes: list[tuple[int | str, Floats]] = [
+            (count, np.full(len(self.log), float(count))) for count in draws
+        ]
+        for count, wished in [*wishes, ("auto", automatic)]:
+            added = np.minimum(wished, own.size)
+            # An observation is one group, whose size is the reciprocal of the probability of its items.
+            reach = np.maximum(own.size / np.maximum(added, 1.0), 1.0) * self.unit
+            yield _Design(
+                f"challenge, {count} extra",
+                float(added.mean()) if count == "auto" else float(wished[0]),
+                self.gap,
+                _draw_variance(own, wished) + self.other.noise,
+                reach,
+                partial(self._lose_to_added, added),
+                rates=1.0 if count == 1 else GROUP_RATES,
+            )
 
-    def displaced(count: Floats, values: Floats, gain: Floats | float) -> float:
-        """Return the mean reward lost when items worth ``gain`` displace the last results."""
+    def _sum_own(self, values: Floats) -> Floats:
+        """Sum the values of the policy's own items by recall."""
+        if values is self.rewards.expected:
+            return self.own.sum  # with the items outside the logged pools
+        return self.rewards.sum_by_recall(self.rows, values[self.rows])
+
+    def _sum_other(self, values: Floats) -> Floats:
+        """Sum the values of the baseline's own items by recall."""
+        if values is self.rewards.expected:
+            return self.other.sum
+        return self.rewards.sum_by_recall(self.base_rows, values[self.base_rows])
+
+    def _lose_half(self, values: Floats) -> float:
+        """Return the loss if half of the recalls show the policy's results where they differ."""
+        return -float((self._sum_own(values) - self._sum_other(values)).mean()) / 2
+
+    def _lose_to_probes(self, count: float, values: Floats) -> float:
+        """Return the loss if ``count`` probes per recall displace the last results."""
+        rows = self.base.rows
+        rest = float(np.delete(values, rows).mean()) if len(rows) < len(values) else 0.0
+        return self._displace(np.full(len(self.log), count), values, rest)
+
+    def _lose_to_added(self, added: Floats, values: Floats) -> float:
+        """Return the loss if ``added`` of the policy's own items displace the last results."""
+        gain = self._sum_own(values) / np.maximum(self.own.size, 1.0)
+        return self._displace(added, values, gain)
+
+    def _displace(self, count: Floats, values: Floats, gain: Floats | float) -> float:
+        """Return the mean loss when items worth ``gain`` displace the last results."""
+        log, base, size = self.log, self.base, self.size
+        places = np.arange(1, len(log.recall) + 1) if base.ranks is None else base.ranks
         entering = count * np.maximum(size - 1, 0) / np.maximum(size + count - 1, 1)
         depth = (size - entering)[log.recall[base.rows]]
         pushed = np.clip(places - depth, 0.0, 1.0) * values[base.rows]
         return float((pushed.sum() - (entering * gain).sum()) / len(log))
 
-    def displaced_by_probes(count: float) -> Callable[[Floats], float]:
-        """Return a function that computes the reward lost when probes displace results."""
-
-        def lost(values: Floats) -> float:
-            rest = (
-                float(np.delete(values, base.rows).mean()) if len(base.rows) < len(values) else 0.0
-            )
-            return displaced(np.full(len(log), count), values, rest)
-
-        return lost
-
-    def sums(values: Floats) -> tuple[Floats, Floats]:
-        """Return two sums by recall: over the policy's own items, and over the baseline's."""
-        if values is expected:
-            return own.sum, other.sum
-        first, second = (
-            np.bincount(log.recall[rows_], weights=values[rows_], minlength=len(log)).astype(
-                np.float64
-            )
-            for rows_ in (own_rows, base_rows)
-        )
-        return first, second
-
-    def half_exchanged(values: Floats) -> float:
-        """Return the loss if half of the recalls show the policy's results where they differ."""
-        first, second = sums(values)
-        return -float((first - second).mean()) / 2
-
-    # Without logged probabilities, more of the same recalls would decide nothing.
-    if not np.isnan(log.propensity).any():
-        design(
-            "probes as logged",
-            float(probes),
-            probe_variance + other.noise,
-            deep,
-            displaced_by_probes(float(probes)),
-            unsupported_share,
-        )
-    outside_share = float(top_k.outside.sum()) / items
-    design(
-        "one probe of 90, every recall",
-        1.0,
-        _PROBE_DEPTH * squares + other.noise,
-        deep,
-        displaced_by_probes(1.0),
-        outside_share,
-    )
-    automatic = np.minimum(
-        np.ceil(own.size / 2), np.maximum(np.floor(ADDED_SHARE * np.maximum(size, 1)), 1)
-    )
-    for label, wished in [
-        *((f"challenge, {count} extra", np.full(len(log), float(count))) for count in draws),
-        ("challenge, auto extra", automatic),
-    ]:
-        added = np.minimum(wished, own.size)
-        # An observation is one group, whose size is the reciprocal of the probability of its items.
-        reach = np.maximum(own.size / np.maximum(added, 1.0), 1.0) * unit
-        design(
-            label,
-            float(added.mean()) if label.endswith("auto extra") else float(wished[0]),
-            _draw_variance(own, wished) + other.noise,
-            reach,
-            lambda values, added=added: displaced(  # type: ignore[misc]
-                added, values, sums(values)[0] / np.maximum(own.size, 1.0)
-            ),
-            rates=1.0 if label == "challenge, 1 extra" else GROUP_RATES,
-        )
-    both = 2 * (squares + other.squares + other.noise) - (own.squares + other.squares)
-    pair = np.full(1, 2 * unit)
-    design("challenge by lot", 0.0, both, pair, half_exchanged, rates=GROUP_RATES)
-
-    def draft(values: Floats) -> list[_Half]:
+    def _draft(self, values: Floats) -> list[_Half]:
         """Return the disputed items of the policy and of the baseline that a draft shows."""
         return [
-            _sum_half(rows_, top, other.size, log, values, noise)
-            for rows_, top in ((own_rows, top_k), (base_rows, base))
+            _sum_half(rows, top_k, self.other.size, self.rewards, values)
+            for rows, top_k in ((self.rows, self.top_k), (self.base_rows, self.base))
         ]
 
-    def lost_by_draft(values: Floats) -> float:
+    def _lose_by_draft(self, values: Floats) -> float:
         """Return the loss caused by a draft."""
-        placed = sum(half.exposed for half in draft(values))
-        return float((sums(values)[1] - placed).mean())
+        placed = sum(half.exposed for half in self._draft(values))
+        return float((self._sum_other(values) - placed).mean())
 
-    halves = draft(expected)
-    credit = halves[0].sum - halves[1].sum
-    design(
-        "challenge by draft",
-        0.0,
-        halves[0].noise + halves[1].noise,
-        pair,
-        lost_by_draft,
-        observed=credit,
-        rates=DRAFT_RATES,
-    )
-    reach = np.maximum(own.size, other.size) * unit
-    design(
-        "A/B by recall",
-        0.0,
-        2 * (own.sum**2 + own.noise + other.sum**2 + other.noise),
-        2 * reach,
-        half_exchanged,
-    )
-    return rows
+
+def _share_relevance(log: Log, worst: float) -> tuple[Floats, int]:
+    """Return the share of each rewarded item in its query's recall, and the number of such queries."""
+    rewarded = log.answered & (log.reward > max(worst, 0.0))
+    counts = np.bincount(log.recall[rewarded], minlength=len(log))
+    return rewarded / np.maximum(counts, 1)[log.recall], int((counts > 0).sum())
 
 
 @dataclass(frozen=True)
@@ -520,35 +569,25 @@ class _Half:
     noise: Floats
 
 
-def _sum_half(
-    rows: NDArray[np.int64],
-    top_k: TopK,
-    slots: Floats,
-    log: Log,
-    expected: Floats,
-    noise: Floats,
-) -> _Half:
+def _sum_half(rows: Rows, top_k: TopK, slots: Floats, rewards: _Rewards, values: Floats) -> _Half:
     """Sum the items of one policy that a draft shows in ``slots`` disputed positions.
 
     Each policy fills half of them, and a coin decides about a middle position.
     """
     ranks = np.arange(len(top_k.rows)) if top_k.ranks is None else top_k.ranks
     rank = ranks[np.searchsorted(top_k.rows, rows)]
-    recall = log.recall[rows]
+    recall = rewards.evidence.log.recall[rows]
     order = np.lexsort((rank, recall))
     first = np.searchsorted(recall[order], recall[order])
     number = np.empty(len(rows))
     number[order] = np.arange(len(rows)) - first
     chance = np.clip(slots[recall] / 2 - number, 0.0, 1.0)
-
-    def by_recall(values: Floats) -> Floats:
-        return np.bincount(recall, weights=values, minlength=len(log)).astype(np.float64)
-
-    value, inverse = expected[rows], np.divide(1, chance, out=0 * chance, where=chance > 0)
+    value, inverse = values[rows], np.divide(1, chance, out=0 * chance, where=chance > 0)
+    noise = inverse * rewards.noise[rows] + np.maximum(inverse - 1, 0.0) * value**2
     return _Half(
-        by_recall(value * (chance > 0)),
-        by_recall(value * chance),
-        by_recall(inverse * noise[rows] + np.maximum(inverse - 1, 0.0) * value**2),
+        rewards.sum_by_recall(rows, value * (chance > 0)),
+        rewards.sum_by_recall(rows, value * chance),
+        rewards.sum_by_recall(rows, noise),
     )
 
 
@@ -561,31 +600,6 @@ def _draw_variance(arm: _Arm, draws: Floats) -> Floats:
     rate = np.clip(draws / size, 1e-12, 1.0)
     spread = (arm.squares - arm.sum**2 / size) / np.maximum(size - 1, 1.0)
     return np.asarray(size * (1 - rate) / rate * np.maximum(spread, 0.0) + arm.noise / rate)
-
-
-def _sum_arm(
-    rows: NDArray[np.int64],
-    outside: Floats,
-    log: Log,
-    expected: Floats,
-    noise: Floats,
-    typical: float,
-) -> _Arm:
-    """Sum the expected reward and the variance of one policy's items by recall.
-
-    ``rows`` are candidates of the log. ``outside`` counts the items outside the logged pools, each
-    of which has the expected reward ``typical``.
-    """
-
-    def by_recall(values: Floats) -> Floats:
-        return np.bincount(log.recall[rows], weights=values, minlength=len(log)).astype(np.float64)
-
-    return _Arm(
-        size=by_recall(np.ones(len(rows))) + outside,
-        sum=by_recall(expected[rows]) + outside * typical,
-        squares=by_recall(expected[rows] ** 2) + outside * typical**2,
-        noise=by_recall(noise[rows]) + outside * typical * (1 - min(typical, 1.0)),
-    )
 
 
 def _power_quantile(level: float) -> float:

@@ -662,21 +662,6 @@ def _decide(
             "high": bounds.high,
         }
     )
-    remarks = [
-        *credited_note(log, evidence.credited),
-        *repeated_note(duel.challenger, evidence.repeated),
-    ]
-    if duel.kind == "draft":
-        remarks.append(
-            f"{duel.challenger}: a draft says which pack is better, not by how much. Its credit counts the better half "
-            'of the results that only one pack would show. lab.challenge(..., design="draft", extra=2) estimates the '
-            "difference."
-        )
-    if evidence.credited is not None:
-        subject = (
-            "Both intervals treat" if duel.kind == "ab" else "The anytime-valid interval treats"
-        )
-        remarks.append(f"{subject} the calibration of attributed rewards as exact.")
     verdict = Verdict(
         challenger=duel.challenger,
         live=duel.live,
@@ -705,7 +690,27 @@ def _decide(
         basis=find_basis(duel, evidence.observations, settings, (*required, *outcome.closed)),
         preference=duel.kind == "draft",
     )
-    return verdict, remarks
+    return verdict, _list_remarks(duel, evidence)
+
+
+def _list_remarks(duel: Duel, evidence: _Evidence) -> list[str]:
+    """Return remarks on what the evidence of a duel can say."""
+    remarks = [
+        *credited_note(duel.log, evidence.credited),
+        *repeated_note(duel.challenger, evidence.repeated),
+    ]
+    if duel.kind == "draft":
+        remarks.append(
+            f"{duel.challenger}: a draft says which pack is better, not by how much. Its credit counts the better half "
+            'of the results that only one pack would show. lab.challenge(..., design="draft", extra=2) estimates the '
+            "difference."
+        )
+    if evidence.credited is not None:
+        subject = (
+            "Both intervals treat" if duel.kind == "ab" else "The anytime-valid interval treats"
+        )
+        remarks.append(f"{subject} the calibration of attributed rewards as exact.")
+    return remarks
 
 
 @dataclass(frozen=True)
