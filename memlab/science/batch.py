@@ -202,7 +202,10 @@ def run_tasks(
 def _submit(
     pool: Executor, work: Callable[..., Any], tasks: Sequence[Any]
 ) -> Generator[_Outcome, None, None]:
-    """Submit tasks and yield their outcomes in order; cancel the others if the caller stops."""
+    """Submit all tasks, then yield their outcomes in order; cancel waiting tasks at the end.
+
+    If the pool loses a task, WorkerLost is raised.
+    """
     futures: list[Any] = []
     try:
         for task in tasks:

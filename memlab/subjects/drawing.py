@@ -104,7 +104,10 @@ STYLE: dict[Any, Any] = {
 
 
 def _style(settings: Mapping[Any, Any] = MappingProxyType({})) -> AbstractContextManager[None]:
-    """Return a context manager that applies memlab's matplotlib settings."""
+    """Return a context manager that applies memlab's matplotlib settings and then ``settings``.
+
+    Raises MissingExtra without matplotlib.
+    """
     with require_extra("plots", "A figure"):
         from matplotlib import rc_context
 

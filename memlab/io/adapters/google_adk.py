@@ -245,7 +245,10 @@ def _read_text(content: types.Content | None) -> str:
 
 
 def _read_time(timestamp: str | None, number: int) -> datetime | None:
-    """Read the timestamp of a memory; without a time zone, assume UTC."""
+    """Parse the ISO timestamp of a memory, or return None if there is none.
+
+    A time without a time zone is read as UTC.
+    """
     if timestamp is None:
         return None
     try:

@@ -120,7 +120,10 @@ def answer_hook(
 
 
 def _find_project(folder: str) -> str | None:
-    """Return the name of the repository that contains a folder, or the folder's own name."""
+    """Return the name of the repository that contains a folder, or the folder's own name.
+
+    The result is None without a folder, and for the root folder.
+    """
     if not folder:
         return None
     path = Path(folder)

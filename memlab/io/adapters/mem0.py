@@ -582,7 +582,10 @@ class Mem0Memory:
     def _build_tests(
         self, conditions: Mapping[str, Any], show_expired: bool
     ) -> tuple[Callable[[str], bool], Callable[[str | None], bool]]:
-        """Return two functions that test conditions on the ref and on the value of a record."""
+        """Return two predicates for mem0's conditions: one for the ref, one for the stored JSON value of a record.
+
+        The second also tests the expiration date, unless expired records are to be returned.
+        """
         owners = [f",{json.dumps(owner)}," for owner in _name_owners(conditions)]
         today = "" if show_expired else self._today()
 
@@ -761,7 +764,7 @@ def _list_owners(scope: Mapping[str, Any]) -> list[str]:
 
 
 def _read_messages(messages: Any) -> list[tuple[str, str | None, str]]:
-    """Return the role, the speaker's name and the text of each message."""
+    """Return the role, the speaker's name (None without a name) and the text of each message."""
     if isinstance(messages, str):
         return [("user", None, messages)]
     items = [messages] if isinstance(messages, Mapping) else messages

@@ -335,7 +335,10 @@ class _Records:
         self.edge_locations.append(location)
 
     def _check_end(self, end: str, value: Any) -> tuple[int | None, str | None]:
-        """Parse one end of an edge: a memory id, or the name of another node."""
+        """Parse one end of an edge; return a memory id and None, or None and the name of another node.
+
+        The name is registered in ``nodes``.
+        """
         if not isinstance(value, str):
             return _check_integer(end, value), None
         kind, name = split_node_name(value)

@@ -384,7 +384,10 @@ class Recorder:
         )
 
     def _measure(self, query: str, items: Sequence[Item]) -> dict[str, list[float | None]]:
-        """Return the features of candidates: scores, word counts, and the caller's features."""
+        """Return columns of numbers for the candidates of a query: text statistics and the caller's features.
+
+        A feature whose function fails is left out with a warning. A value that is not finite is None.
+        """
         columns = measure_texts(query, items)
         for name, compute in self.settings.features.items():
             try:

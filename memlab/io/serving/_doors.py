@@ -184,10 +184,10 @@ class RootDoor:
                 self._free.notify_all()
 
     def _make_room(self, name: str) -> Future[None] | None:
-        """Close idle labs until another lab may be opened, unless this lab is already open.
+        """Close idle labs until the lab ``name`` may be opened, unless it is open already.
 
-        The caller holds the lock. If too many labs are being closed, the first closing lab is returned, so that the
-        caller waits without the lock.
+        The caller holds the lock. If too many labs are being closed, the future of the oldest closing is returned,
+        so that the caller waits without the lock; otherwise None. If all open labs stay in use, LabBusy is raised.
         """
         last_closing = None
         while name not in self._labs and len(self._labs) >= self._capacity:

@@ -740,7 +740,7 @@ def load_embedder(
 
 
 def _remote(spec: object) -> str | None:
-    """Return the remote host that an embedder declares as the recipient of texts.
+    """Return the remote host that an embedder declares as the recipient of texts, or None for a local one.
 
     Raises InputError if the declared host is not a printable name.
     """

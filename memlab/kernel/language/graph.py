@@ -177,7 +177,7 @@ def _is(node: Node, value: Value) -> bool:
 
 
 def _multiply(dag: Dag, x: Node, y: Node) -> Node | None:
-    """Simplify a multiplication by 1 or -1."""
+    """Simplify a multiplication by 1 or -1; return None if neither factor is 1 or -1."""
     for factor, other in ((y, x), (x, y)):
         if _is(factor, 1.0):
             return other
@@ -187,17 +187,17 @@ def _multiply(dag: Dag, x: Node, y: Node) -> Node | None:
 
 
 def _divide(dag: Dag, x: Node, y: Node) -> Node | None:
-    """Simplify a division by 1."""
+    """Simplify a division by 1; return None for any other divisor."""
     return x if _is(y, 1.0) else None
 
 
 def _negate(dag: Dag, x: Node) -> Node | None:
-    """Simplify a double negation of a number."""
+    """Simplify a double negation of a number; return None if the argument is not a negation."""
     return x.args[0] if x.op == "neg" else None
 
 
 def _power(dag: Dag, x: Node, y: Node) -> Node | None:
-    """Rewrite a power with the exponent 0.5 or a small whole number."""
+    """Rewrite a power with the exponent 0.5 or a small whole number; return None for other exponents."""
     if _is(y, 0.5):
         return dag.make("sqrt", x)
     exponent = y.value if y.constant else None
@@ -216,7 +216,7 @@ def _product(dag: Dag, x: Node, n: int) -> Node:
 
 
 def _not(dag: Dag, x: Node) -> Node | None:
-    """Simplify the logical negation of a negation or comparison."""
+    """Simplify the logical negation of a negation or comparison; return None for any other argument."""
     if x.op == "not":
         return x.args[0]
     if x.op == "<":
@@ -225,7 +225,7 @@ def _not(dag: Dag, x: Node) -> Node | None:
 
 
 def _and(dag: Dag, x: Node, y: Node) -> Node | None:
-    """Rewrite a conjunction with a constant or with two equal arguments."""
+    """Rewrite a conjunction with a constant or with two equal arguments; return None for others."""
     # Constants and equal arguments decide or drop out of the conjunction, also in three-valued logic.
     if x is y or _is(y, True) or _is(x, False):
         return x
@@ -233,14 +233,14 @@ def _and(dag: Dag, x: Node, y: Node) -> Node | None:
 
 
 def _or(dag: Dag, x: Node, y: Node) -> Node | None:
-    """Rewrite a disjunction with a constant or with two equal arguments."""
+    """Rewrite a disjunction with a constant or with two equal arguments; return None for others."""
     if x is y or _is(y, False) or _is(x, True):
         return x
     return y if _is(x, False) or _is(y, True) else None
 
 
 def _if(dag: Dag, test: Node, then: Node, otherwise: Node) -> Node | None:
-    """Rewrite a choice with a constant test or with equal branches."""
+    """Rewrite a choice with a constant test or with equal branches; return None for other choices."""
     if then is otherwise:
         return then
     if test.constant:
@@ -249,7 +249,7 @@ def _if(dag: Dag, test: Node, then: Node, otherwise: Node) -> Node | None:
 
 
 def _if_null(dag: Dag, x: Node, y: Node) -> Node | None:
-    """Simplify an ``if-null`` in which one side is constant."""
+    """Simplify an ``if-null`` of equal nodes or with one constant; return None if neither rule applies."""
     if x is y:
         return x
     if x.constant:
@@ -258,7 +258,7 @@ def _if_null(dag: Dag, x: Node, y: Node) -> Node | None:
 
 
 def _skip_null(dag: Dag, x: Node, y: Node) -> Node | None:
-    """Rewrite a minimum or maximum with a constant null."""
+    """Rewrite a minimum or maximum with a constant null as the other argument; return None without one."""
     if x.constant and x.value is None:
         return y
     return x if y.constant and y.value is None else None

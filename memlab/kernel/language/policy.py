@@ -726,7 +726,10 @@ def possible_results(
 def _possible(
     policy: Policy, inputs: tuple[tuple[str, Value], ...]
 ) -> frozenset[tuple[str, Value]] | None:
-    """Return all possible results of a policy; see `possible_results`."""
+    """Return all possible results of a policy, or None if they are not all constants or inputs.
+
+    See `possible_results`.
+    """
     results: set[tuple[str, Value]] = set()
     waiting = with_known((policy.root,), dict(inputs)) if not policy.fields else []
     while waiting:

@@ -324,7 +324,7 @@ def _set(name: str, value: object) -> frozenset[str] | None:
 
 
 def _sets(name: str, column: Any) -> list[frozenset[str] | None]:
-    """Return a column of collections as sets."""
+    """Return a column of collections as a list of sets, with None for each null."""
     if isinstance(column, tuple) and len(column) == 2 and isinstance(column[0], np.ndarray):
         values, nulls = column
         column = (

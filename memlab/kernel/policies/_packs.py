@@ -616,7 +616,10 @@ def _undecided(read: list[PackSource]) -> bool:
 
 
 def _parent(pack: PackSource) -> str | None:
-    """Return the name of the pack that a pack inherits from."""
+    """Return the name of the pack that a pack inherits from, by default the default pack.
+
+    The default pack has no parent, so the result is None.
+    """
     if pack.inherits is not None:
         return pack.inherits
     return None if pack.name == DEFAULT_PACK else DEFAULT_PACK

@@ -853,7 +853,7 @@ class VersionLog:
 
 
 def _naming_vocabulary(event: Event) -> AbstractContextManager[None]:
-    """Return a context that converts errors in an event's text to NewerLab."""
+    """Return a context that converts errors to NewerLab if a later version of memlab wrote an event's text."""
     return naming_vocabulary(f"Event {event.seq} ({event.kind})", event.body.get(VOCABULARY, 1))
 
 

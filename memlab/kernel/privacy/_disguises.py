@@ -322,7 +322,7 @@ def _entity(escaped: str) -> str | None:
 
 
 def _escape(escaped: str) -> str | None:
-    """Decode escapes that begin with a backslash."""
+    r"""Decode backslash escapes such as ``\u005f``; a code point that is no character becomes "?"."""
     codes = re.findall(r"\\[uUx]\{?([0-9A-Fa-f]+)\}?", escaped)
     return "".join(
         chr(code) if (code := int(code_text, 16)) < 0xD800 or 0xE000 <= code < 0x110000 else "?"

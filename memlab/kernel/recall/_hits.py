@@ -129,7 +129,7 @@ class ScoreExplanation(Displayed):
         return parts
 
     def _rows(self) -> list[tuple[str, float | None]]:
-        """Return the printable lines of the parts of a score.
+        """Return the printed lines of a score: a name and a value, or None for a line without a value.
 
         Parts are listed under the sum of their group, and parts that round to zero share one line.
         """
@@ -490,7 +490,10 @@ class Hits(Sequence[Hit], Displayed):
     def _values(
         self, index: int
     ) -> tuple[dict[str, float | bool | str | None], dict[str, float | None]]:
-        """Return the features and aggregates of a candidate that the policy reads."""
+        """Return the values of a candidate's features and aggregates that the policy reads, by name.
+
+        ``index`` is the row of the candidate in the slate's frame.
+        """
         row = self.slate.frame.row(index, named=True)
         aggregates = self._aggregates.row(index, named=True) if self._aggregates.width else {}
         return {name: row[name] for name in self._policy.inputs}, aggregates

@@ -155,7 +155,7 @@ def date_spans(words: list[str], today: date, latest: date) -> Iterator[tuple[da
 def _read_date(
     words: list[str], position: int, today: date, latest: date
 ) -> tuple[int, tuple[date, date] | None]:
-    """Read a date at ``position``; return the number of words read and the date's span."""
+    """Read a date at ``position``; return the number of words read, and the date's span or None."""
     word = words[position]
     before = words[position - 1] if position else ""
     after = [*words[position + 1 : position + 5], "", "", "", ""]
@@ -186,7 +186,11 @@ def _read_date(
 def _read_month(
     word: str, before: str, after: list[str], latest: date
 ) -> tuple[int, tuple[date, date] | None]:
-    """Read a date that begins with a month: May 7th, 2023; May 2023; in May."""
+    """Read a date that begins with a month: May 7th, 2023; May 2023; in May.
+
+    Return the number of words read, and the date's span as its first day and the day after its last; without a
+    date, 1 and None.
+    """
     month, number, year = _MONTHS[word], _parse_ordinal(after[0]), _parse_year(after[0])
     if year is not None:
         return 2, _span_of_month(year, month)
@@ -203,7 +207,11 @@ def _read_month(
 def _read_relative(
     word: str, after: list[str], today: date
 ) -> tuple[int, tuple[date, date] | None]:
-    """Read a relative date: today, yesterday, last week, three months ago."""
+    """Read a relative date: today, yesterday, last week, three months ago.
+
+    Return the number of words read, and the date's span as its first day and the day after its last; without a
+    date, 1 and None.
+    """
     if word in ("today", "tonight"):
         return 1, _one_day(today)
     if word == "yesterday":
@@ -223,7 +231,10 @@ DATE_UNITS = frozenset(("day", "week", "weekend", "month", "year"))
 
 
 def _calendar_unit(name: str, back: int, today: date) -> tuple[date, date] | None:
-    """Return the span of the calendar unit ``back`` units before the current unit."""
+    """Return the span of the calendar unit ``back`` units before the current unit.
+
+    The span is its first day and the day after its last, or None if it begins before the year 1.
+    """
     if name == "day":
         return _one_day(today - timedelta(back)) if back < today.toordinal() else None
     if name in ("week", "weekend"):
@@ -239,10 +250,10 @@ def _calendar_unit(name: str, back: int, today: date) -> tuple[date, date] | Non
 
 
 def _day_of_month(month: int, day: int, year: int | None, latest: date) -> tuple[date, date] | None:
-    """Return a day of a month in ``year``, by default the last such day up to ``latest``.
+    """Return the span of a day of a month in ``year``, or None if there is no such day.
 
-    Without a year, the result is in the last year in which the day is not after ``latest``. 29
-    February needs up to eight years.
+    Without a year, the result is in the last year in which the day is not after ``latest``. 29 February needs up to
+    eight years.
     """
     if year is not None:
         return _span_of_day(year, month, day)

@@ -65,9 +65,9 @@ def log(run: Run) -> None:
 
 
 def _collect_features(run: Run) -> tuple[Logging, dict[str, Table], dict[str, list[str | None]]]:
-    """Return the logged parts of a recall: constants, numeric and string features.
+    """Return the logged parts of a recall: the logging plan, numeric features and string features.
 
-    Features that challengers read are included.
+    Features that challengers read are included, unless an extension fails to compute them.
     """
     logging = run.plan.log_with([rival.challenge.pack for rival in run.selected.challengers])
     try:

@@ -450,7 +450,7 @@ def build_join(
 def _joined(
     first: Mapping[str, Any] | None, second: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
-    """Concatenate two mappings of columns; a missing or empty mapping is skipped."""
+    """Concatenate two mappings from a column's name to its values; if one is None or empty, return the other."""
     if not first or not second:
         return first or second
     return {name: [*first[name], *second[name]] for name in first}

@@ -337,7 +337,10 @@ def open_folder(
 def _open_copy(
     copy: Path, embedder: EmbedderSpec, key: KeySource | None, pack: Pack, folder: Path
 ) -> tuple[Lab, None]:
-    """Open a copy of the user's lab under a pack."""
+    """Copy a lab to ``folder`` and open the copy under a pack; return the copy and None.
+
+    None takes the place of the time of filling, which a copy does not have.
+    """
     shutil.copytree(copy, folder / "lab")
     return open_lab(folder / "lab", pack=pack, embedder=embedder, key=key), None
 

@@ -160,7 +160,10 @@ _TIMES: tuple[tuple[re.Pattern[str], _Phrase], ...] = tuple(
 
 
 def _read_time(text: str, day: date | None) -> str | None:
-    """Return the time that a text states, relative to the day on which the text was said."""
+    """Return the first time that a text states, resolved relative to the day of the text.
+
+    The result is None without a day or without a time.
+    """
     if day is None:
         return None
     for pattern, phrase in _TIMES:

@@ -232,7 +232,10 @@ def _describe_disagreement(
 
 
 def _read_texts(log: Log, rows: NDArray[np.intp], schema: pl.Schema) -> dict[Any, str | None]:
-    """Return the logged texts of candidates by memory id, or an empty dict without logged texts."""
+    """Return the logged texts of candidates by memory id, or an empty dict without logged texts.
+
+    ``rows`` are rows of the candidate table.
+    """
     if "text" not in schema.names():
         return {}
     pool = log.pool(["text"])[rows]

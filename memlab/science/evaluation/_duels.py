@@ -274,10 +274,10 @@ def _scale_of(challenge: Challenged) -> float:
 
 
 def _measure_recall_cost(log: Log, live: TopK) -> float | None:
-    """Return the recall that the shown results lost compared with the live pack's results.
+    """Return by how much recall fell if the shown results are compared with the active pack's results.
 
-    Items with a positive reward are relevant. An item that was shown with probability p stands for
-    1 / p items like it.
+    The result is negative if the shown results are better, and None without a positive reward. Items with a
+    positive reward are relevant. An item that was shown with probability p stands for 1 / p items like it.
     """
     relevant = np.flatnonzero(log.exposed & (log.reward > 0))
     chance = log.propensity[relevant]

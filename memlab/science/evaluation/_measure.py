@@ -1008,7 +1008,10 @@ def _read_columns(log: Log, names: Sequence[str]) -> Floats:
 
 
 def _find_ranking(log: Log, scores: Floats) -> int | None:
-    """Return the first score column that decreases with the position of surely shown items."""
+    """Return the index of the first score column that decreases with the position of surely shown items.
+
+    A share of exceptions is tolerated. The result is None if no column decreases.
+    """
     rows = np.flatnonzero(log.exposed & (log.propensity >= CERTAIN) & (log.position > 0))
     rows = rows[np.lexsort((log.position[rows], log.recall[rows]))]
     is_next = np.diff(log.recall[rows]) == 0

@@ -304,7 +304,11 @@ class _Summed:
         return Measured(unsupported, facts.unknown, probes, effective, gates(facts), _NOTHING)
 
     def _balance(self, name: str) -> float | None:
-        """Return the p-value of the hypothesis that the logged propensities are correct."""
+        """Return the p-value of the hypothesis that the logged propensities are correct.
+
+        It is None if nothing was randomised, NaN with fewer than two recalls, and 0 if a propensity is certainly
+        wrong.
+        """
         count, *sums = self._sums.totals[f"balance {self.numbers[name]}"]
         if self._wrong:
             return 0.0
@@ -327,7 +331,10 @@ class _Summed:
 
     @cached_property
     def _independence(self) -> float | None:
-        """The p-value of the hypothesis that rewards are independent over time."""
+        """The p-value of the hypothesis that rewards are independent over time.
+
+        It is None if sums by cluster cannot test this, and NaN if a recall has no time.
+        """
         if not self._is_single and self._definition.unit != "query":
             return None
         if self._sums.totals["untimed"][0]:

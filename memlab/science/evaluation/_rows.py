@@ -98,8 +98,9 @@ def _forecast_recalls(
 ) -> tuple[str, str, int] | None:
     """Forecast how many recalls distinguish the two best policies with a power of .8.
 
-    Returns the two policies and the number of recalls. If fewer than two policies have a value, it
-    returns the policy that needs the fewest recalls for a value, and the baseline.
+    Returns the two policies and the number of recalls. If fewer than two policies have a value, it returns the
+    policy that needs the fewest recalls for a value, the baseline, and the recalls until that value. The result is
+    None if nothing can be forecast.
     """
     best = [row.policy for row in rows if row.value is not None][:2]
     if len(best) < 2:

@@ -360,7 +360,7 @@ class _Player:
     # -- handlers of inputs: each returns the reason why the input was left out, or None --------------------------
 
     def _remember(self, event: Event) -> str | None:
-        """Replay an event that stored memories, or the edit that it records."""
+        """Replay an event that stored memories, or the edit that it records; return the reason of an omission."""
         body, count = event.body, event.body.get("count", 0)
         if not count:
             return "nothing was remembered"
@@ -398,7 +398,7 @@ class _Player:
         return None if present else "purged since"
 
     def _switch(self, event: Event) -> str | None:
-        """Switch the memory of a project on or off."""
+        """Switch the memory of a project on or off; the result is None, because nothing is omitted."""
         agents, body = self._new.agents, event.body
         (agents.switch_on if body["on"] else agents.switch_off)(
             body["project"], reason=body["reason"]
@@ -451,7 +451,7 @@ class _Player:
         return None
 
     def _feedback(self, event: Event) -> str | None:
-        """Replay feedback on a memory, if the new lab returned the memory too."""
+        """Replay feedback on a memory, or return the reason if the new lab did not return the memory."""
         body = event.body
         memory = self._ids.get(body["memory"])
         if memory is None:
@@ -474,7 +474,7 @@ class _Player:
         return None
 
     def _verify(self, event: Event) -> str | None:
-        """Replay an agent's verdict on those results that the new lab returned."""
+        """Replay an agent's verdict on those results that the new lab returned; return the reason of an omission."""
         hits = self._hits.get(event.body["decision"])
         if hits is None:
             return "the recall was left out"
@@ -489,12 +489,12 @@ class _Player:
         return None
 
     def _conversation(self, event: Event) -> str | None:
-        """Replay an event that recorded a conversation."""
+        """Replay an event that recorded a conversation; the result is None, because nothing is omitted."""
         self._new.agents.conversation(event.body["relationship"]["agent"], at=event.at)
         return None
 
     def _link(self, event: Event) -> str | None:
-        """Replay the edges that a person added, and the edge weights that a person set."""
+        """Replay edges that a person added and weights that a person set; return the reason of an omission."""
         edges, reason = event.body.get("edges"), self._set_weights(event.body.get("strengthen"))
         if edges is None:
             return reason
@@ -538,7 +538,7 @@ class _Player:
         return reason
 
     def _describe_tag(self, event: Event) -> str | None:
-        """Replay a tag's description, unless no memory of the new lab has the tag."""
+        """Replay a tag's description, or return the reason if no memory of the new lab has the tag."""
         try:
             self._new.graph.describe_tag(event.body["tag"], event.body["description"])
         except UnknownName:
@@ -546,7 +546,7 @@ class _Player:
         return None
 
     def _set_fields(self, event: Event) -> str | None:
-        """Replay the field changes that a person made, on memories of the new lab."""
+        """Replay field changes that a person made, on memories of the new lab; return the reason of an omission."""
         parts = []
         for part in event.body.get("set", ()):
             ids = [self._ids.get(id) for id in part["ids"]]

@@ -247,7 +247,10 @@ class Session:
         return len(self._messages) <= 2 * self._kept
 
     def _credit(self, answer: str, context: Context, **more: str | None) -> Attributed | None:
-        """Log which memories of the context the answer used."""
+        """Log rewards for the memories of the context that the answer used, and return them.
+
+        The result is None if the context was not logged or has no memories.
+        """
         if context.decision is None or not len(context.hits):
             return None
         cues: dict[str, Any] = {"arguments": None, "reply": None, "at": None, **more}

@@ -329,7 +329,10 @@ class _Search:
         self._idle.set()
 
     def _step(self) -> float | None:
-        """Search one context or do other due work; return the seconds until the next step."""
+        """Search one context or do other due work; return the seconds until the next step.
+
+        The result is None if no context waits.
+        """
         with self._mutex:
             context, self._next = self._next, None
         surfaced: Surfaced | None = None

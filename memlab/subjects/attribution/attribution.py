@@ -117,7 +117,7 @@ def read_turns(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
 
 
 def _collect_decisions(message: object, number: int, before: list[int] | None) -> list[int] | None:
-    """Return the recalls that earlier messages and this message name."""
+    """Return the recalls that earlier messages and this message name, or None if no message names one."""
     decision = message.get("decision") if isinstance(message, Mapping) else None
     if decision is None:
         return before

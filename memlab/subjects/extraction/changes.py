@@ -287,7 +287,7 @@ def _read_present_role(clause: ClauseWords, index: int, start: int) -> Iterator[
 
 
 def _find_loss(clause: ClauseWords, index: int) -> str | None:
-    """Return the longest phrase of loss, such as "died", that follows adverbs at a word."""
+    """Return the longest phrase of loss, such as "died", that follows adverbs at a word, or None."""
     while clause.low(index) in table("extraction", "adverbs"):
         index += 1
     return clause.find_longest(index, _lifecycle_words("gone"))

@@ -273,7 +273,7 @@ class ClauseWords:
         return None
 
     def _find_form(self, own: bool, before: tuple[str, ...], index: int) -> tuple[str, int] | None:
-        """Return the longest verb form at a word, and the index after the form.
+        """Return the longest verb form at a word and the index after the form, or None if there is no verb.
 
         ``before`` are words that precede the form.
         """

@@ -402,7 +402,7 @@ class Extraction:
         return stored
 
     def _tellings(self) -> dict[tuple[str | None, str | None], list[tuple[int, str]]]:
-        """Return the time and quotation of each earlier extraction, by project and session.
+        """Return the time in microseconds and quotation of each earlier extraction, by project and session.
 
         Extractions that were merged into other memories are included.
         """

@@ -108,7 +108,10 @@ def _measure_copula(clause: ClauseWords, index: int) -> int:
 
 
 def _read_name_of_relative(clause: ClauseWords, position: int) -> tuple[Fact | None, None] | None:
-    """Return the fact in a phrase such as "My daughter's name is Lucia", if it matches."""
+    """Return the fact in a phrase such as "My daughter's name is Lucia", with None as a second item.
+
+    The fact is None if the name has no capital. The result is None if the phrase has another form.
+    """
     relation = clause.low(position + 1).removesuffix("'s")
     if (
         relation == clause.low(position + 1)
@@ -141,7 +144,7 @@ def _build_name_fact(
 
 
 def _read_own_property(clause: ClauseWords, position: int) -> Fact | None:
-    """Return a property of the user, such as "My favourite colour is teal"."""
+    """Return a property of the user, such as "My favourite colour is teal", or None."""
     verb = next(
         (index for index in range(position + 2, position + 6) if clause.low(index) == "is"), None
     )
@@ -184,7 +187,7 @@ def _is_activity(value: str, name: str) -> bool:
 
 
 def _read_favourite(clause: ClauseWords, position: int) -> Fact | None:
-    """Return a favourite that precedes the verb, as in "Harry Potter is my favourite book"."""
+    """Return a favourite that precedes the verb, as in "Harry Potter is my favourite book", or None."""
     verb = next(
         (
             index
@@ -223,7 +226,7 @@ def _read_favourite(clause: ClauseWords, position: int) -> Fact | None:
 
 
 def _read_nickname(clause: ClauseWords, position: int) -> Fact | None:
-    """Return the name by which the user wants to be called, as in "Call me Mo"."""
+    """Return the name by which the user wants to be called, as in "Call me Mo", or None."""
     if clause.lows[position : position + 2] != ["call", "me"] or not clause.is_capital(
         position + 2
     ):
@@ -281,7 +284,7 @@ def read_owner(clause: ClauseWords, position: int) -> _Owner | None:
 
 
 def _read_property(clause: ClauseWords, position: int) -> Fact | None:
-    """Return a property or a process, such as "Ada's room is number 19"."""
+    """Return a property or a process, such as "Ada's room is number 19", or None."""
     verbs = range(position + 1, position + _MOST_BEFORE)
     verb = next((index for index in verbs if clause.low(index) in ("is", "are")), None)
     if verb is None or not word_table("of-the-moment").isdisjoint(clause.lows[verb:]):
@@ -298,7 +301,7 @@ def _read_property(clause: ClauseWords, position: int) -> Fact | None:
 
 
 def _read_copula_property(clause: ClauseWords, position: int, verb: int, index: int) -> Fact | None:
-    """Return the property in a sentence of the form "<noun phrase> is <value>"."""
+    """Return the property in a sentence of the form "<noun phrase> is <value>", or None."""
     owner = read_owner(clause, position)
     first, last, alone = position + 1, verb, False
     if owner is not None:
@@ -336,7 +339,7 @@ def _read_copula_property(clause: ClauseWords, position: int, verb: int, index: 
 
 
 def _read_process(clause: ClauseWords, position: int, verb: int, index: int) -> Fact | None:
-    """Return a regular process, such as "The key of staging is rotated on Mondays".
+    """Return a regular process, such as "The key of staging is rotated on Mondays", or None.
 
     A process has a thing, a participle, and a time, place or agent.
     """

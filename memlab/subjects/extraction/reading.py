@@ -246,7 +246,7 @@ def _find_subject(
 
 
 def _find_named_subject(clause: ClauseWords, position: int) -> Subject | None:
-    """Return a subject of capitalised words before a verb, as in "Ada works"."""
+    """Return a subject of capitalised words before a verb, as in "Ada works", or None."""
     for stop in range(clause.find_name_end(position, 3), position, -1):
         if clause.find_verb(stop, own=False) is None and not clause.is_something(stop):
             continue
@@ -265,7 +265,7 @@ def _find_named_subject(clause: ClauseWords, position: int) -> Subject | None:
 
 
 def _find_thing_subject(clause: ClauseWords, position: int) -> Subject | None:
-    """Return a thing as a clause's subject, as in "The backend is written in"."""
+    """Return a thing as a clause's subject, as in "The backend is written in", or None."""
     article = clause.low(position) in ("the", "our", "my")
     start = position + article
     for stop in range(start + 1, min(start + (3 if article else 1), len(clause)) + 1):
@@ -290,9 +290,9 @@ def _is_done_by_things(verb: tuple[str, int] | None) -> bool:
 
 
 def _find_owned_subject(clause: ClauseWords, position: int) -> Subject | None:
-    """Return a possession as a clause's subject, as in "Omar's brother lives".
+    """Return a possession as a clause's subject, as in "Omar's brother lives", or None.
 
-    A thing needs a verb that things can do, as in "Ben's laptop runs on".
+    A possession of the user is not returned. A thing needs a verb that things can do, as in "Ben's laptop runs on".
     """
     owner = read_owner(clause, position)
     if owner is None or owner.mine:

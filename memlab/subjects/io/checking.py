@@ -391,7 +391,7 @@ def _from_snapshot(state: State, connection: sqlite3.Connection, *, wanted: list
 
 
 def _identify_point(journal: Journal, seq: int) -> tuple[str, bytes | None]:
-    """Return the journal's identity and its hash-chain value at the event ``seq``."""
+    """Return the journal's identity, and the chain value of the event ``seq`` or None without that event."""
     return journal.identity, journal.chain(seq)
 
 

@@ -42,7 +42,10 @@ def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
 
 
 def _read_other(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
-    """Return the content of the other lab, and a reader of its journal if it has one."""
+    """Return the content of the other lab or export, and a reader of its journal or None without a journal.
+
+    Raises InputError if the other lab is this lab.
+    """
     from memlab.io.formats import (
         EXPORTS,
         build_bundle,

@@ -101,7 +101,10 @@ class Reembedder(Background):
         return True
 
     def _step(self) -> float | None:
-        """Embed one batch of memories, and return the seconds until the next batch."""
+        """Embed one batch of memories, and return the seconds until the next batch.
+
+        Raises Finished when no memory waits, or when the lab is closed or has another embedder.
+        """
         if self._foreground:
             return _BUSY
         try:

@@ -515,7 +515,7 @@ def _describe_side(side: Policy | Pack) -> str:
 
 
 def _value(value: float | bool | str | None) -> str | None:
-    """Return the value of a setting or parameter as text."""
+    """Return the value of a setting or parameter as text; a missing value stays None."""
     if value is None or isinstance(value, str):
         return value
     return str(value).lower() if isinstance(value, bool) else number(float(value))

@@ -423,7 +423,7 @@ def _name_after_features(
 ) -> dict[NumericLiteral, str | tuple[str, float | None, float | None]]:
     """Return a unique parameter name for each number of a policy that can be tuned.
 
-    The name is that of a feature in the same call, or "constant".
+    The name is that of the first feature in the same call, or "constant"; a number makes a repeated name unique.
     """
     names: dict[NumericLiteral, str | tuple[str, float | None, float | None]] = {}
     used_names = set(policy.params)

@@ -527,7 +527,10 @@ def _find_branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["b
 def _pair_terms(
     first: Sequence[Part], second: Sequence[Part]
 ) -> list[tuple[Part | None, Part | None]]:
-    """Return pairs of two items' score terms with equal graph node and sign of weight."""
+    """Pair the score terms of two items that have the same graph node and sign of weight.
+
+    A term that only one item has is paired with None.
+    """
     others = {(part.node.index, part.weight < 0): part for part in second}
     pairs: list[tuple[Part | None, Part | None]] = [
         (part, others.pop((part.node.index, part.weight < 0), None)) for part in first

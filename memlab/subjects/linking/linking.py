@@ -236,7 +236,11 @@ class Linker(Background):
         return self._error
 
     def _step(self) -> float | None:
-        """Link one block of waiting memories; return the seconds until the next block."""
+        """Link one block of waiting memories; return the seconds until the next block, or None if none waits.
+
+        A failed step is stored as the error of the worker. While vectors are missing or the lab is busy, the step
+        is retried.
+        """
         self._worker.pause(_GATHER if self._gathers else 0.0)
         began = time.monotonic()
         try:

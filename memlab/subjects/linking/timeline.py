@@ -101,7 +101,10 @@ class Timeline:
         return None
 
     def _cut(self, other: int, at: int, by: int) -> int | None:
-        """End a fact at a time, and return the next time at which the fact was restated."""
+        """End a fact at a time, and return the next time at which the fact was restated, or None.
+
+        From that time on, the fact is valid again. ``by`` is the fact that ends this one.
+        """
         line = self.line(other)
         for position, (start, stop) in enumerate(line.segments):
             if start <= at < stop:

@@ -193,7 +193,10 @@ def _folder_key(folder: str) -> Key:
 
 
 def _file_key(path: str, folder: str) -> tuple[Key | None, bool]:
-    """Return the key of a file's module, and whether the key comes from folders."""
+    """Return the key of a file's module, or None, and whether the key comes from the file's folders.
+
+    ``folder`` is the folder of the project. A file outside a subfolder gets its key from its name.
+    """
     around, base = _folder_key(str(PurePosixPath(path).parent)), _folder_key(folder)
     if len(around) > len(base):
         return around, True
@@ -733,7 +736,7 @@ def module_map(state: State, project: str, stored: Mapping[str, Any]) -> ModuleM
 
 
 def _touched(state: State, project: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the files that active memories of a project name, each with its session."""
+    """Yield each file that an active memory of a project names, with the memory's session or None."""
     names, status = state.names, state.names["status"]
     code, live = names["project"].code(project), {status.code(word) for word in RECALLABLE}
     for row, paths in state.lists["files"].items():

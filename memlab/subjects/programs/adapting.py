@@ -384,7 +384,10 @@ class _Step:
         )
 
     def _revert_fall(self) -> Adapted | None:
-        """Restore an earlier version if rewards fell at the installation of the active version."""
+        """Restore an earlier version if rewards fell at the installation of the active version.
+
+        The result is None if no fall was found.
+        """
         policies = self._lab.policies
         with policies.reading() as versions:
             fall, compared, refused = find_fall(self._slates, versions, self._options)

@@ -309,7 +309,7 @@ def _columns(ids: Sequence[int], columns: Mapping[str, Any], gone: PurgePlan) ->
 
 
 def _aliased(tags: Sequence[str] | None, gone: PurgePlan) -> list[str] | None:
-    """Return placeholders for the tags of a purged memory."""
+    """Return placeholders for the tags of a purged memory, or None if it has no tags."""
     return None if tags is None else [gone.alias(tag) for tag in tags]
 
 

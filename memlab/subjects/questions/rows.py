@@ -217,7 +217,7 @@ class Wanted:
 
     @cached_property
     def _tables(self) -> tuple[dict[str, list[tuple[int, str | None]]], ...]:
-        """The ids and projects of memories, by ref and by text."""
+        """The ids and projects of memories, by ref and by text, as two dicts."""
         refs: dict[str, list[tuple[int, str | None]]] = {}
         texts: dict[str, list[tuple[int, str | None]]] = {}
         frame = self._state.memories().select("id", "project", "ref", "text")

@@ -485,9 +485,10 @@ def _complete_yes(
     stop: int,
     question: str,
 ) -> Completed | None:
-    """Return the statement that a question forms with an answer such as "Yes, I do".
+    """Return the statement that a question forms with an answer such as "Yes, I do", or None.
 
-    Words after the yes may complete it: "Do you have any pets?" "Yes, a dog".
+    Words after the yes may complete it: "Do you have any pets?" "Yes, a dog". Only questions to "you" form a
+    statement.
     """
     after = words[len(yes.split()) :]
     verb = {"do": "I", "are": "I am", "have": "I have"}.get(question_words[0])
@@ -524,7 +525,7 @@ def _restore_capitals(words: Sequence[str], question: str) -> str:
 def _complete_wh_question(
     question_words: Sequence[str], answer: str, start: int, stop: int, question: str
 ) -> Completed | None:
-    """Return the statement that a question with "what" or "who" forms with its answer."""
+    """Return the statement that a question with "what" or "who" forms with its answer, or None."""
     begins = _statement_opening(list(question_words))
     if begins is None:
         return None

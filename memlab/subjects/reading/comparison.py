@@ -408,11 +408,11 @@ def _compare_parts(
 def _find_rule(
     new: Part, old: Part, short: bool, user_speaks: bool, documents: bool, overlap: float
 ) -> tuple[str | None, bool]:
-    """Return the rule by which two statements conflict, and whether one updates the other.
+    """Return the rule by which two statements conflict, or None, and whether one updates the other.
 
-    The second value is whether the later statement says that the earlier statement is no longer
-    true. `documents` is whether one of the texts is long. Values are not compared then, because a
-    long text counts different things in similar words.
+    The second value is whether the later statement says that the earlier statement is no longer true. `documents`
+    is whether one of the texts is long. Values are not compared then, because a long text counts different things
+    in similar words.
     """
     if _hold_at_different_times(new, old) or _hold_in_different_places(new.text, old.text):
         return None, False
@@ -502,7 +502,11 @@ _CHANGED = re.compile(
 
 
 def _normalize_user(claim: Claim | None, user_speaks: bool) -> Claim | None:
-    """Return a claim with the user as its subject if the speaking user says "I"."""
+    """Return a claim with the user in place of the subject "I"; other claims, and None, are unchanged.
+
+    ``user_speaks`` is whether the speaker is the user. A claim about the user's possession becomes one about the
+    thing.
+    """
     if claim is None or not user_speaks or not claim.subject:
         return claim
     if claim.subject[:1] == ("i",):

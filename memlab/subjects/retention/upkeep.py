@@ -405,7 +405,7 @@ class Upkeep(Displayed):
         )
 
     def _top_transitions(self) -> list[tuple[str, str | None, str, int]]:
-        """Return the most frequent changes of status and label."""
+        """Return the most frequent changes: rows of the field, the old value, the new value and the count."""
         return self.counts.head(_SHOWN).rows()
 
 
@@ -541,10 +541,10 @@ class _Pass:
         return result[1]
 
     def _written(self, decide: Callable[[], tuple[Result, Change]]) -> Result | None:
-        """Write the change that `decide` returns, if any, and return the result of `decide`.
+        """Write the change that `decide` returns; return the result of `decide`, or None without a change.
 
-        The decision is first made without the writer's lock, which is taken only if there is a
-        change. If the state changed in between, the decision is repeated.
+        The decision is first made without the writer's lock, which is taken only if there is a change. If the state
+        changed in between, the decision is repeated.
         """
         store = self.store
         with store.reading():

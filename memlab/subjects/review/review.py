@@ -762,7 +762,10 @@ def _find_rule(event: Event | None, reason: str | None) -> str:
 
 
 def _find_relation(event: Event, successor: int, id: int) -> str | None:
-    """Return the relation of a pair in an event, apart from "supersedes"."""
+    """Return the first relation from one memory to another in an event, or None.
+
+    The relation "supersedes" is left out.
+    """
     edges = event.body.get("edges")
     if not isinstance(edges, Mapping):
         return None

@@ -349,7 +349,7 @@ def touch(
 
 
 def _read_touched(text: str) -> tuple[list[Any], str | None]:
-    """Return the files listed in a text or a hook's JSON, and the session of the hook."""
+    """Return the files listed in a text, or the tool calls in a hook's JSON, and the hook's session or None."""
     try:
         read = json.loads(text)
     except ValueError:

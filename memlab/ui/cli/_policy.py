@@ -92,7 +92,10 @@ def check(file: str, slot: str | None, lab: Path | None, as_json: bool) -> Repor
 
 
 def _score_file(lab: Path, file: str, loaded: PolicyFile) -> tuple[Scores | None, str]:
-    """Score a file on a lab's questions, or return a note if the lab has no questions."""
+    """Score a file on a lab's questions; return the scores and an empty note.
+
+    If the lab has no questions, return None and a note about its feedback.
+    """
     with open_existing(lab, read_only=True) as opened:
         slot = "recall-score" if loaded.pack else loaded.get_policy(None).signature.slot
         if not len(opened.questions):

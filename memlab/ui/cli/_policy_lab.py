@@ -59,7 +59,7 @@ def _report_active(version: Version | Pack) -> Report:
 
 
 def _parse_version(to: str | None) -> int | str | None:
-    """Convert the value of ``--to`` to a version number, or keep it as a hash."""
+    """Convert ``--to`` to a version number if it has at most five digits; otherwise keep it as a hash."""
     return int(to) if to is not None and to.isdecimal() and len(to) < 6 else to
 
 

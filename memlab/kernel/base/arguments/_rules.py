@@ -482,7 +482,10 @@ def _called(where: str, value: Any) -> Any:
 
 
 def _union(hints: Iterable[Any], where: str) -> Rule | None:
-    """Return the checking rule for a union; the first matching type is used."""
+    """Return the checking rule for a union, or None if one of its types has no rule.
+
+    The first matching type is used.
+    """
     hints = list(hints)
     if str in hints and Path in hints:
         hints = [hint for hint in hints if hint not in (str, Path)]
@@ -522,7 +525,7 @@ def _union(hints: Iterable[Any], where: str) -> Rule | None:
 
 
 def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
-    """Return the rule of a container, including the rule of its items."""
+    """Return the rule of a container, including the rule of its items; for a class as value, None."""
     # Containers are tested from the most specific to the most general.
     if issubclass(origin, type):
         return None

@@ -163,7 +163,10 @@ class Corrections:
     def _check_edit(
         self, text: str | None, fields: Mapping[str, Any]
     ) -> tuple[Screened | None, dict[str, Any], tuple[Finding, ...]]:
-        """Check the text and fields of an edit; return both without secrets, and the removed secrets."""
+        """Check the text and fields of an edit; return both without secrets, and the removed secrets.
+
+        Without a text, the returned text is None.
+        """
         checked = validate_columns(
             {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}},
             now=self._core.store.clock(),

@@ -176,7 +176,10 @@ class Remembering:
     def _compare(
         self, fresh: Rows, first: int, now: int, *, chain: bool, corrections: bool
     ) -> Linked | None:
-        """Compare new rows with stored memories and decide their outcomes."""
+        """Compare new rows with stored memories, and return the outcomes and edges, or None if there are none.
+
+        With ``chain``, edges that join the rows in order are added.
+        """
         columns, count = fresh.columns, len(fresh)
         edges = make_chain(self._core.store.state, columns, first, count) if chain else None
         return get_comparer(self._core).before(

@@ -326,7 +326,7 @@ def make_chain(
 
 
 def _find_last(state: State, project: str | None, session: str, audience: str) -> int | None:
-    """Return the id of the session's newest memory that is visible to an audience."""
+    """Return the id of the session's newest memory that an audience may see, or None if there is none."""
     last = state.last_in_session(project, session)
     hidden = None if last is None else hidden_rows(state, audience)
     if hidden is None or last is None or not hidden[last - 1]:
