@@ -411,7 +411,7 @@ def pull_pack(path: str | Path) -> PublishedPack:
 
 
 def _read(data: bytes, name: str) -> PublishedPack:
-    """Decode and check the bytes of the file `name`."""
+    """Decode and check the bytes of a published pack; ``name`` is the name of its file in messages."""
     if len(data) > _MAX_BYTES:
         raise DatasetError(
             f"{name} has more than {_MAX_BYTES >> 20} MiB. Publish the pack with fewer cells of evidence."
@@ -440,7 +440,7 @@ def _read(data: bytes, name: str) -> PublishedPack:
 
 
 def _compile(content: _Content, name: str) -> Pack:
-    """Compile the pack in the file `name`, and check its stated hash."""
+    """Compile the pack of a published file, and raise DatasetError if its hash is not the stated hash."""
     load_installed()
     if faults := describe_missing(content.needs):
         raise MissingExtension(
@@ -548,10 +548,10 @@ def _flatten(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shorten(value: object) -> str:
-    """Return a word or number as text; "..." for a value that may be nested deeply."""
+    """Return a word, a number or None as text of at most 60 characters; "..." for any other value."""
     return str(value)[:60] if value is None or isinstance(value, str | int | float) else "..."
 
 
 def _digest(data: bytes) -> str:
-    """Return the SHA-256 of bytes."""
+    """Return the SHA-256 of bytes as hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()

@@ -712,7 +712,10 @@ def _check_owner(value: Any, name: str) -> str:
 
 
 def _check_filters(filters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Check filters and their owners, and return the filters; at least one owner is required."""
+    """Return the filters as a new dict with owners as texts; raise InputError if no owner is required.
+
+    An owner counts if it is required at top level or inside AND.
+    """
     conditions = dict(filters or {})
     for name in _SCOPES:
         if name in conditions and not isinstance(conditions[name], Mapping):
@@ -744,7 +747,7 @@ def _refuse_keywords(kwargs: Mapping[str, Any], method: str) -> None:
 
 
 def _read_time(value: str | float | datetime, name: str) -> When:
-    """Check a time and convert a number of seconds since 1970 to a datetime."""
+    """Convert a number of seconds since 1970 to a datetime; return any other value unchanged."""
     if isinstance(value, int | float):
         try:
             return datetime.fromtimestamp(value, UTC)
@@ -872,7 +875,10 @@ def _format_event(
 
 
 def _list_required(filters: Mapping[str, Any]) -> list[str]:
-    """List the fields that a filter requires, at top level or inside AND."""
+    """List the fields for which a filter requires a value, at top level or inside AND.
+
+    The conditions None and "*" require no certain value, so their fields are left out.
+    """
     names = [
         name
         for name, value in filters.items()

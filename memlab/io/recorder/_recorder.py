@@ -95,7 +95,7 @@ class Settings:
 
 
 def _draw_probes(limit: int, count: int, probes: int, chance: np.random.Generator) -> ChallengeDraw:
-    """Draw probes from the items below the limit, all with the same probability."""
+    """Draw probes uniformly from the items below the limit, and insert them at random ranks below the first."""
     active, rest = np.arange(limit), np.arange(limit, count)
     number = min(probes, len(rest)) if limit else 0
     drawn = chance.permutation(rest)[:number]
@@ -288,7 +288,10 @@ class Recorder:
         challengers: Sequence[_Challenger],
         others: Sequence[Any],
     ) -> RecordedHits:
-        """Await the answers of all searches together, and record the search."""
+        """Await the answers of all searches together, and record the search.
+
+        An error of the recorded search is raised. A challenger that fails or is late is left out.
+        """
         waiting = [
             asyncio.wait_for(other, challenger.timeout)
             if inspect.isawaitable(other)
@@ -442,7 +445,7 @@ class Recorder:
         rows: Sequence[tuple[str, float, float | None]],
         source: str,
     ) -> None:
-        """Write the rewards of one search; do nothing if the search has no decision number."""
+        """Write the rewards of one search; do nothing without rewards or without a decision number."""
         if decision is None or not rows:
             return
         names = ("memory_id", "reward", "confidence")
@@ -589,7 +592,7 @@ class Recorder:
 
 
 async def _now(value: Any) -> Any:
-    """Return a value that is already available."""
+    """Return ``value``, as an awaitable in place of a search whose answer is already known."""
     return value
 
 

@@ -804,7 +804,10 @@ _NOISE = 2
 
 
 def _format_probes(name: str, raw: Floats) -> bytes:
-    """Return the name, dimension and largest components of fixed texts' vectors as JSON."""
+    """Return, as JSON, a name, the dimension, and the index and sign of each vector's largest component.
+
+    ``raw`` has the vectors of fixed texts.
+    """
     largest = np.abs(raw).argmax(axis=1)
     signs = np.sign(raw[np.arange(len(raw)), largest]).astype(int)
     return json.dumps([name, raw.shape[1], largest.tolist(), signs.tolist()]).encode()

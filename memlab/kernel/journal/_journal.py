@@ -225,7 +225,7 @@ class Journal(Reading):
                 self._write_head()
 
     def _lost_by(self, recorded: Head | None) -> str:
-        """Describe the events that are lost, or return "" if a restore accepted the loss."""
+        """Describe the lost events, or return "" if none is lost or a restore accepted the loss."""
         lost = "" if recorded is None else recorded.lost or self._missing(recorded)
         return (
             "" if lost and recorded is not None and self.meta(RESTORED) == recorded.text else lost
@@ -664,5 +664,5 @@ class JournalView:
         self._closed = True
 
     def _capped(self, upto: int | None) -> int:
-        """Return the smaller of ``upto`` and the last event of this view of the past."""
+        """Return the smaller of ``upto`` and the last event of this view; by default, the last event."""
         return self.head if upto is None else min(upto, self.head)

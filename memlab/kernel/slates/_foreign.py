@@ -157,7 +157,10 @@ class Labels:
         return after.alias(name)
 
     def _convert_times(self, table: str, frame: pl.DataFrame, name: str) -> pl.Series:
-        """Convert a column of times to microseconds UTC."""
+        """Convert a column of times to UTC with microseconds.
+
+        Numbers are microseconds since 1970. Times without a zone are read as UTC.
+        """
         values = frame[name]
         kind = values.dtype
         if isinstance(kind, pl.Datetime):
@@ -719,7 +722,10 @@ def _check_scores(
 
 
 def _fill_ranks(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
-    """Check logged ranks; without ranks, derive them from scores, with ties by id."""
+    """Check logged ranks; without ranks, derive them from scores, with ties by id.
+
+    Ranks stay missing if a score is missing.
+    """
     ranks = candidates["rank"]
     if ranks.null_count() < ranks.len():
         labels.refuse_where("candidates", candidates, pl.col("rank").is_null(), "rank is missing")
@@ -1010,7 +1016,10 @@ def _present_names(**columns: str | None) -> dict[str, str]:
 def _choose_features(
     wide: pl.DataFrame, used: set[str], features: Sequence[str] | None
 ) -> list[str]:
-    """Return the feature columns of a wide frame, which has one row per candidate."""
+    """Return the feature columns of a wide frame, which has one row per candidate.
+
+    By default, these are all unused columns of numbers or booleans.
+    """
     if features is None:
         left = [name for name in wide.columns if name not in used]
         chosen = [
@@ -1083,7 +1092,10 @@ def _split_feedback(
     labels: Labels,
     notes: list[str],
 ) -> pl.DataFrame:
-    """Return the rows of a wide frame that have feedback."""
+    """Return the rows of a wide frame that have feedback.
+
+    A reward of 0 for an item that was not shown counts as no feedback.
+    """
     if "reward" not in role:
         return wide.clear().select(
             ROW,

@@ -822,7 +822,10 @@ class Slates(Displayed):
         return self._split_by_time(share, None if at is None else to_micros(at))
 
     def _split_by_time(self, share: float, cut: int | None) -> tuple[Slates, Slates]:
-        """Split the log at the instant ``cut``, or by a share of its decisions."""
+        """Split the log into an earlier and a later part, at the instant ``cut`` or by a share of decisions.
+
+        ``share`` is the share of the earlier part.
+        """
         times = self.decisions.select("at").collect()["at"]
         if times.null_count():
             raise InputError('The log has no times. Split it by cluster: slates.split("cluster").')
@@ -847,7 +850,10 @@ class Slates(Displayed):
         return self.filter(before), self.filter(~before)
 
     def _split_by_cluster(self, share: float, seed: int) -> tuple[Slates, Slates]:
-        """Split the log by clusters, in the order of a seeded hash of their names."""
+        """Split the log by clusters, in the order of a seeded hash of their names.
+
+        ``share`` is the share of clusters in the first part; each part has at least one.
+        """
         clusters: list[str] = (
             self.decisions.select("cluster").unique().collect()["cluster"].to_list()
         )

@@ -105,7 +105,7 @@ _UNSEEN = dict.fromkeys((0x200B, 0x2060, 0xFEFF, 0xAD))
 
 
 def _flatten(text: str) -> str:
-    """Return a text on one line, as in a context, with forged markers removed."""
+    """Return a text on one line, without invisible characters, as a context writes it."""
     return " ".join(printable(text.translate(_UNSEEN)).split())
 
 
@@ -612,7 +612,7 @@ class BudgetResult(Report):
         return write_page(html, path)
 
     def _draw(self, axes: Axes) -> None:
-        """Draw a curve for each system."""
+        """Draw the share of evidence that prompts hold whole against their tokens, one curve for each system."""
         for number, (system, rows) in enumerate(self._by_system()):
             lines = pl.DataFrame(rows)
             colour = GREY if system in (_ORACLE, _WHOLE) else CYCLE[number % len(CYCLE)]

@@ -721,7 +721,10 @@ def _compare_blocks(
     unit: Unit,
     notes: Sequence[str],
 ) -> Periods:
-    """Compare the live version's mean rewards in time blocks with those of other versions."""
+    """Compare the active version's mean rewards in time blocks with those of other versions.
+
+    Without a block of the active version, the result has no comparison.
+    """
     present = set(blocks["pack_hash"])
     if live not in present:
         return Periods(None, (), tuple(notes))

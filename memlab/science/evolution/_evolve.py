@@ -416,7 +416,10 @@ def _archive_frame(state: State) -> pl.DataFrame:
 
 
 def _select(data: Data, state: State) -> list[Program]:
-    """Return the best policy on the selection part, and smaller policies that beat the start."""
+    """Return at most four policies: the best on the selection part, and smaller ones that beat the start.
+
+    If none beats the start, only the best policy is returned.
+    """
     part = data.parts["selection"]
     start = score_program(part, data.start, (), "start")
     scored = [

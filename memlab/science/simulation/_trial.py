@@ -408,7 +408,7 @@ def _simulate(
     task: tuple[Script, str, Pack],
     step: Step,
 ) -> tuple[Floats, tuple[object, ...]]:
-    """Simulate a script under a pack; return values by question, and a row of ``Trial.lives``."""
+    """Simulate a script under a pack; return the reward of each question, and a row of ``Trial.lives``."""
     run, name, pack = task
     with live(run, pack=pack, embedder=embedder, every_days=every_days) as life:
         earned = dict(life.earned(of=of).select("number", "value").iter_rows())
@@ -483,7 +483,10 @@ def _estimate_mean(values: Floats, clusters: Sequence[str | int]) -> tuple[Estim
 def _find_one_step(
     logged: Life | Evaluation | None, name: str, pack: Pack, of: Literal["reward", "utility"]
 ) -> float | None:
-    """Return a pack's true or estimated value on logged recalls, or None if unknown."""
+    """Return a pack's value on logged recalls, or None if it is unknown.
+
+    The value is the true one for a simulated run, and an estimate for an evaluation.
+    """
     if isinstance(logged, Life):
         return logged.truth(pack, of=of, how="recall")
     if logged is None:

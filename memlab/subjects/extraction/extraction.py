@@ -689,7 +689,10 @@ class _ModelReader:
 
 
 def _divide_messages(messages: Sequence[Message], batch: int) -> list[list[Turn]]:
-    """Return the messages of users and assistants, divided into requests."""
+    """Divide the messages of users and assistants into requests of limited length.
+
+    A request has at most ``batch`` messages and ``_CHARACTERS`` characters, but at least one message.
+    """
     requests: list[list[Turn]] = []
     before, length = None, 0
     for number, message in enumerate(messages):

@@ -262,7 +262,10 @@ def _index_states() -> dict[str, str]:
 
 
 def _find_state(value: str) -> str:
-    """Return the state at the start of a value, such as "married" in "married with two kids"."""
+    """Return the known state at the start of a value, or the whole value in lower case without one.
+
+    "married with two kids" begins with the state "married".
+    """
     low = " ".join(words_of(value))
     if low in _index_states():
         return low

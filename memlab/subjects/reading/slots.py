@@ -250,7 +250,10 @@ def _trigger_pattern() -> re.Pattern[str]:
 
 
 def _normalize_text(text: str) -> str:
-    """Return a text with straight apostrophes, in which "I'm" and "I've" are expanded."""
+    """Return a text with straight apostrophes, "I'm" and "I've" expanded, and "i" for "I".
+
+    A final full stop or exclamation mark is removed.
+    """
     plain = text.replace("\u2019", "'").strip().rstrip(".!")
     plain = re.sub(r"\bI'm\b", "I am", plain)
     plain = re.sub(r"\bI've\b", "I have", plain)
@@ -259,7 +262,7 @@ def _normalize_text(text: str) -> str:
 
 def _match_slots(name: str, match: re.Match[str], text: str) -> list[Slot]:
     # Plans fill no slot. Slots of things (tool, version, port, status) have no holder; slots of people have a holder.
-    """Return the slots that one match of a sentence pattern fills."""
+    """Return the slots that one match of a sentence pattern fills, or [] for a future or an unclear value."""
     groups = match.groupdict()
     value = _strip_value(groups["value"] or "")
     before, near = text[: match.start()], text[max(0, match.start() - 40) : match.end() + 20]
@@ -351,10 +354,7 @@ def _get_tool_class(value: str) -> str | None:
 
 
 def _read_holder(who: str | None, before: str) -> str:
-    """Return the owner of a stated property: the speaker, the user or a name.
-
-    The holder is the speaker, the user, a name, or a relative; "" if it is unclear.
-    """
+    """Return the holder of a stated property: the speaker, the user, a name or a relative; "" if unclear."""
     if who is None:
         possessive = re.search(
             r"\b(my|our|the user's|user's|his|her|([A-Z][\w-]+)'s)\s*(?:\w+\s)?$", before
@@ -385,7 +385,7 @@ def _read_holder(who: str | None, before: str) -> str:
 
 
 def _strip_value(value: str) -> str:
-    """Return a value in lower case without articles, punctuation and trailing words."""
+    """Return a value in lower case without punctuation, leading articles and trailing words."""
     words = [word.strip(".,;:!?\"'()") for word in value.lower().split()]
     while words and words[0] in ("the", "a", "an", "my", "our", "their", "his", "her"):
         words = words[1:]
@@ -397,7 +397,10 @@ def _strip_value(value: str) -> str:
 
 
 def _topic_noun(phrase: str, name: str) -> str:
-    """Return the noun or phrase that identifies a slot's topic, without a plural "s"."""
+    """Return the noun or phrase that identifies a slot's topic, without a final "s" or "ing".
+
+    Without a noun, the result is "".
+    """
     words = [
         word
         for word in phrase.lower().replace("colour", "color").split()

@@ -542,7 +542,7 @@ class LabReview:
 
 
 def _check_conditions(names: dict[str, str | None], reason: str) -> None:
-    """Raise InputError without any condition, and PrivacyError for a secret in a condition."""
+    """Raise InputError without any condition, and PrivacyError for a secret in the reason."""
     if all(name is None for name in names.values()):
         raise InputError("quarantine needs at least one of source=, session= and creator=.")
     if reason:

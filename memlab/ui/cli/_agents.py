@@ -308,7 +308,7 @@ def modules(
 
 
 def _choose_project(lab: memlab.Lab, project: str | None) -> str:
-    """Return the project; raise UsageError if a choice among several is needed."""
+    """Return ``project``, by default the only project with a map; raise UsageError if several have one."""
     projects = lab.agents.modules.projects()
     if project is None and len(projects) != 1:
         names = ", ".join(projects) or "none; run memlab agent scan first"

@@ -234,7 +234,10 @@ class Past:
     def _apply_counterfactual(
         self, state: State, instead: Callable[[State], tuple[Change, Change]] | None
     ) -> Iterator[State]:
-        """Provide the state after a hypothetical edit, and undo the edit on exit."""
+        """Provide the state after a hypothetical edit, and undo the edit on exit.
+
+        Without an edit, the unchanged state is provided.
+        """
         if instead is None:
             yield state
             return
