@@ -223,7 +223,7 @@ async def compare(page: Any) -> None:
 async def evaluate(page: Any) -> None:
     """Open the planner below the leaderboard, with two extra items."""
     await page.locator(".leaders").wait_for(timeout=120_000)
-    await page.get_by_role("button", name="Planner").click()
+    await page.get_by_role("button", name="Plan a challenge").click()
     await page.locator(".designs").wait_for(timeout=120_000)
     await page.get_by_role("slider", name="extra items").fill("2")
     await page.evaluate("document.activeElement.blur()")

@@ -78,7 +78,7 @@ def test_the_board_shows_gates_plans_and_a_challenge(page_of, axe, scheme):
     assert axe(page) == []
     page.get_by_role("button", name="Gates of companion").click()
     assert page.locator(".gatelist tbody tr").count() == 9
-    page.get_by_role("button", name="Planner").click()
+    page.get_by_role("button", name="Plan a challenge").click()
     page.locator(".designs .chosen").wait_for(timeout=90_000)
     slider = page.get_by_role("slider", name="extra items")
     slider.focus()
@@ -91,7 +91,7 @@ def test_the_board_shows_gates_plans_and_a_challenge(page_of, axe, scheme):
         assert slider.count() == 0
     page.get_by_role("combobox", name="design").select_option("extra")
     before = page.locator(".designs .chosen").inner_text()
-    box = page.get_by_label("rate").bounding_box()
+    box = page.get_by_label("share that takes part").bounding_box()
     page.mouse.move(box["x"] + box["width"] - 5, box["y"] + box["height"] / 2)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=5)
@@ -216,9 +216,9 @@ def test_all_in_one_notebook_say_that_the_kernel_was_restarted(notebook, run_cel
         CELL, *(f"{name} = memlab.widgets.{made}\n{name}" for name, made in ALL.items())
     )
     wait_for_all(page)
-    page.get_by_role("button", name="Planner").click()
+    page.get_by_role("button", name="Plan a challenge").click()
     page.locator(".designs .chosen").wait_for(timeout=90_000)
-    page.get_by_role("slider", name="rate").fill("0.5")
+    page.get_by_role("slider", name="share that takes part").fill("0.5")
     assert "50% of recalls" in page.locator(".planner").inner_text()
     page.get_by_label("Event", exact=True).fill("9")
     page.get_by_role("heading", name="Event 9:").wait_for(timeout=60_000)

@@ -68,7 +68,7 @@ _AGENTS = "memlab.subjects.agent_verbs.agents:LabAgents"
     type=click.IntRange(1),
     default=1_000_000,
     show_default=True,
-    help="Maximum number of tokens.",
+    help="Maximum number of tokens of all requests and answers.",
 )
 @click.option("--model-cache", type=LocalPath(), help="Folder in which answers are cached.")
 @click.option("--commit", is_flag=True, help="Store the proposed memories.")
@@ -308,7 +308,7 @@ def modules(
 
 
 def _choose_project(lab: memlab.Lab, project: str | None) -> str:
-    """Return ``project``, by default the only project with a map; raise UsageError if several have one."""
+    """Return ``project``, or by default the only project with a map; otherwise raise UsageError."""
     projects = lab.agents.modules.projects()
     if project is None and len(projects) != 1:
         names = ", ".join(projects) or "none; run memlab agent scan first"

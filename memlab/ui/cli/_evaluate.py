@@ -61,7 +61,9 @@ _RANGE = click.option(
     help="Minimum and maximum reward of one item.",
 )
 _BOUNDS = "loss", "low", "high"
-_REPORT = click.option("--report", type=_PATH, help="Write one self-contained HTML page.")
+_REPORT = click.option(
+    "--report", type=_PATH, help="Write the results to this file, as one HTML page."
+)
 
 
 @command(
@@ -118,7 +120,7 @@ _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HT
 @click.option(
     "--limit",
     type=click.IntRange(1),
-    help="Top-k size of each recall in a file, needed if its results include exploration items.",
+    help="Number of results of each recall in a file; needed if the file has exploration items.",
 )
 @click.option("--at", help="Column with the time of the recall, if LOG is a file.")
 @click.option("--feedback-at", help="Column with the time of the feedback, if LOG is a file.")
@@ -347,7 +349,7 @@ def plan(lab: memlab.Lab, packs: tuple[str, ...], **options: Any) -> Report:
     "--budget",
     default="10 min",
     show_default=True,
-    help="Number of candidate policies to try, or a time.",
+    help='Number of candidate policies to try, or a time such as "10 min".',
 )
 @click.option("--workers", "executor", type=click.IntRange(1), help="Number of processes.")
 @click.option("--out", type=_PATH, help="Write the winner's pack to this file.")
@@ -495,11 +497,17 @@ def _add_budget_options(function: Callable[..., Report]) -> Callable[..., Report
             type=click.IntRange(1),
             default=1_000_000,
             show_default=True,
-            help="Maximum number of tokens.",
+            help="Maximum number of tokens of all requests and answers.",
         ),
-        click.option("--model-calls", type=click.IntRange(1), help="Maximum number of requests."),
         click.option(
-            "--run", type=_PATH, help="Folder in which prompts, replies and verdicts are stored."
+            "--model-calls",
+            type=click.IntRange(1),
+            help="Maximum number of requests to the models.",
+        ),
+        click.option(
+            "--run",
+            type=_PATH,
+            help="Folder that stores every prompt, reply and verdict; an interrupted run continues there.",
         ),
         _address("--judge", "Model that compares answers with the expected ones."),
         _address("--model", f"Model that answers; its key is in {MODEL_KEY}."),
@@ -515,7 +523,7 @@ def _add_budget_options(function: Callable[..., Report]) -> Callable[..., Report
         click.option(
             "--budgets",
             callback=_read_budgets,
-            help="Measure the evidence within these numbers of tokens, such as 500,1000,2000.",
+            help="Measure how much evidence prompts of these token counts hold, such as 500,1000,2000.",
         ),
     ):
         function = option(function)

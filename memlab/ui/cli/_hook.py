@@ -60,7 +60,11 @@ def _read_event(data: bytes) -> dict[str, object]:
 @command(hook)
 @LAB
 @click.option(
-    "--host", type=click.Choice(list(HOSTS)), default="claude", show_default=True, help="The agent."
+    "--host",
+    type=click.Choice(list(HOSTS)),
+    default="claude",
+    show_default=True,
+    help="Coding agent to set up.",
 )
 @click.option(
     "--folder",

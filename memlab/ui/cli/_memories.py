@@ -355,7 +355,7 @@ def edit(
     options={"how": "Way of forgetting; see above."},
 )
 @MEMORIES
-@click.option("--project", help="Delete all memories of this project.")
+@click.option("--project", help="With --how delete: all memories of this project.")
 @click.option(
     "--reason",
     type=Text(),
@@ -378,8 +378,9 @@ def forget(
 ) -> Report:
     """Exclude MEMORIES of LAB, and their edits, from recall.
 
-    With --how delete, they are purged once the setting `grace-days` has passed. With --how deprecate, they are marked
-    as wrong, for a --reason. With --how quarantine, everything from a source, session or creator is excluded.
+    With --how delete, they are hidden from every read, and `memlab purge --overdue` removes them after `grace-days`.
+    With --how deprecate, they are marked as wrong, for a --reason. With --how quarantine, everything from a source,
+    session or creator is excluded.
 
     `memlab restore` undoes each of these.
 

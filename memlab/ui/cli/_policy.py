@@ -305,7 +305,10 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
     "--by", help="Column of --frame whose values separate the candidate lists of different recalls."
 )
 @click.option(
-    "--order", default="memory_id", show_default=True, help="Column with the memory's id."
+    "--order",
+    default="memory_id",
+    show_default=True,
+    help="Column of --frame that orders equal values.",
 )
 def explain(
     file: str,

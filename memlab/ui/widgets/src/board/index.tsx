@@ -28,11 +28,11 @@ const CLUSTERS: [string, string][] = [
   ["", "as logged (default)"],
   ["session", "session"],
   ["day", "day"],
-  ["decision", "no group"],
+  ["decision", "no groups"],
 ];
 const PARTS: [string, string][] = [
   ["differences", "Disagreements"],
-  ["plan", "Planner"],
+  ["plan", "Plan a challenge"],
   ["challenge", "Challenge"],
 ];
 
@@ -102,8 +102,8 @@ function Board() {
           offline={offline}
         />
         <Choice
-          label="Wait for feedback"
-          about="Later feedback is ignored, and recalls that are younger than this are left out."
+          label="Count feedback within"
+          about="Feedback that comes later is ignored, and recalls that are younger than this are left out."
           value={horizon}
           options={HORIZONS}
           set={setHorizon}

@@ -45,7 +45,7 @@ export function Planner({ about }: { about: About }) {
   const chosen = designs.find((design) => design.design === label)!;
   const longest = 2 * YEAR;
   return (
-    <section aria-label="Planner" class="planner">
+    <section aria-label="Plan a challenge" class="planner">
       <div class="controls">
         <label>
           policy
@@ -79,7 +79,7 @@ export function Planner({ about }: { about: About }) {
           />
         )}
         <Slider
-          label="rate"
+          label="share that takes part"
           shown={`${Math.round(100 * rate)}% of recalls`}
           value={rate}
           low={0.05}
@@ -113,23 +113,35 @@ export function Planner({ about }: { about: About }) {
                 ))}
               </div>
             </th>
-            <th scope="col" class="number">
+            <th scope="col" class="number" title="Recalls needed by a test that is read once">
               fixed-sample test
             </th>
-            <th scope="col" class="number">
+            <th
+              scope="col"
+              class="number"
+              title="Recalls needed by a test that is read at any time"
+            >
               anytime-valid test
             </th>
-            <th scope="col" class="number">
+            <th
+              scope="col"
+              class="number"
+              title="Items added to the results of a recall, on average"
+            >
               extra items
             </th>
             <th
               scope="col"
               class="number"
-              title="Recall lost among the results while the experiment runs"
+              title="Fall of recall@k of the results while the challenge runs"
             >
-              recall cost
+              recall@k lost
             </th>
-            <th scope="col" class="number">
+            <th
+              scope="col"
+              class="number"
+              title="Share of the policy's items that this design can never show"
+            >
               unsupported
             </th>
           </tr>
@@ -192,7 +204,7 @@ export function Planner({ about }: { about: About }) {
         </tbody>
       </table>
       <p class="note">
-        {`Recalls needed for a verdict with 80% power, by a model of the rewards of ${plural(plan.recalls, "recall")}: ○ fixed-sample test, ● anytime-valid test. A rate of 50% needs twice the recalls.`}
+        {`Recalls needed for a verdict with 80% power, by a model of the rewards of ${plural(plan.recalls, "recall")}: ○ fixed-sample test, ● anytime-valid test. If half of the recalls take part, twice as many are needed.`}
       </p>
       {plan.notes.map((note) => (
         <p key={note} class="note">

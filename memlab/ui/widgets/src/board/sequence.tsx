@@ -15,7 +15,8 @@ export function Sequence({ about }: { about: About }) {
   if (!about.challenged && !challenge.verdicts) {
     return (
       <p class="note">
-        No challenge yet. Start one in the planner, or with lab.challenge("companion", reason="…").
+        No challenge yet. Start one in “Plan a challenge”, or with lab.challenge("companion",
+        reason="…").
       </p>
     );
   }

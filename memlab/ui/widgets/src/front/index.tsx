@@ -72,7 +72,7 @@ function Front() {
           })}
         </div>
         <p class="note">
-          {`${visible(about.metric)} on the report part against size (operations). Lines are intervals of each value, which do not hold together.`}
+          {`${visible(about.metric)} on the report part against size (operations). Each line is the interval of one value; the intervals are not jointly valid.`}
         </p>
       </div>
       {open ? (

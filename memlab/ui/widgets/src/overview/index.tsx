@@ -258,7 +258,7 @@ function Questions({ sums, quality }: { sums: Sums; quality: Quality }) {
       {quality.value !== undefined ? (
         <>
           <p>
-            {`${misses.length} of ${plural(quality.scored!, "question")} ${misses.length === 1 ? "misses" : "miss"}: no wanted memory in the top ${quality.cut}. hit@${quality.cut} ${describeHits(quality.scored! - misses.length, quality.scored!)}, ${quality.metric} ${quality.value.toFixed(2)}`}
+            {`${misses.length} of ${plural(quality.scored!, "question")} ${misses.length === 1 ? "is" : "are"} missed: no wanted memory in the top ${quality.cut}. hit@${quality.cut} ${describeHits(quality.scored! - misses.length, quality.scored!)}, ${quality.metric} ${quality.value.toFixed(2)}`}
             {quality.interval && (
               <span class="note">{` (${quality.interval.map((bound) => bound.toFixed(2)).join(" to ")})`}</span>
             )}

@@ -228,12 +228,12 @@ function Badge({ move }: { move: Move }) {
   );
 }
 
-/** Summarize the moves of all queries: `38 of 450 pairs reordered · 4 top-5 changes in 3 queries`. */
+/** Summarize the moves of all queries: `38 of 450 pairs reordered · 4 new in the top 5 of 3 queries`. */
 export function summarizeMoves(sums: Sum[]): string {
   const total = (key: "pairs" | "of" | "new") => sums.reduce((result, sum) => result + sum[key], 0);
   const touched = sums.filter((sum) => sum.new).length;
   if (!total("pairs") && !total("new"))
     return `Same order in ${plural(sums.length, "query", "queries")}`;
-  const top = `${plural(total("new"), "top-5 change")}${touched ? ` in ${plural(touched, "query", "queries")}` : ""}`;
+  const top = `${total("new").toLocaleString("en")} new in the top 5${touched ? ` of ${plural(touched, "query", "queries")}` : ""}`;
   return `${total("pairs").toLocaleString("en")} of ${total("of").toLocaleString("en")} pairs reordered · ${top}`;
 }

@@ -32,7 +32,7 @@ test("moves of all queries are summed", () => {
     { question: "a", pairs: 30, of: 200, new: 3 },
     { question: "b", pairs: 8, of: 250, new: 0 },
   ];
-  assert.equal(summarizeMoves(sums), "38 of 450 pairs reordered · 3 top-5 changes in 1 query");
+  assert.equal(summarizeMoves(sums), "38 of 450 pairs reordered · 3 new in the top 5 of 1 query");
   assert.equal(summarizeMoves([{ ...sums[0]!, pairs: 0, new: 0 }]), "Same order in 1 query");
 });
 
