@@ -390,7 +390,7 @@ class MemoryFiles:
         return files
 
     def _build_missing(self, path: str, parts: tuple[str, ...]) -> InputError:
-        """Return the error for a path that is not a file."""
+        """Return the error for a path that is a folder or does not exist, with the nearest existing path."""
         if not parts or self._records.get_below(parts):
             return InputError(f"The path {path} is not a file.")
         paths = ["/".join((ROOT, *names)) for names in self._records.paths()]

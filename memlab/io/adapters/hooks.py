@@ -203,7 +203,10 @@ def _read_entry(entry: Mapping[str, Any], folder: str) -> dict[str, Any] | None:
 
 
 def _clean(value: Any, folder: str) -> Any:
-    """Shorten the texts of a JSON value, remove invalid characters, and make paths relative."""
+    """Return a JSON value with long texts cut to their ends, without invalid characters, and with relative paths.
+
+    Paths are relative to ``folder``.
+    """
     if isinstance(value, str):
         if len(value) > 2 * _KEPT:
             value = f"{value[:_KEPT]}\n{value[-_KEPT:]}"

@@ -278,7 +278,10 @@ def _answers(messages: list[AnyMessage]) -> list[str]:
 
 
 def _with_memories(request: ModelRequest[Any]) -> ModelRequest[Any]:
-    """Return a request to the model, with recalled memories before the user's last message."""
+    """Return a request to the model with recalled memories before the user's last message.
+
+    A run without memories leaves the request unchanged.
+    """
     run = request.state.get("memlab_run")
     if not run or not run["notes"]:
         return request

@@ -236,7 +236,7 @@ def _build_pages(lab: Lab, name: str, memories: list[MemoryLike]) -> dict[tuple[
 
 
 def _write_pages(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> Synced:
-    """Write each page to a file, and register the file as an export."""
+    """Write each page to a file that is registered as an export; return the added, changed and skipped files."""
     paths: dict[str, list[str]] = {"added": [], "changed": [], "same": []}
     skipped = []
     for path, content in pages.items():

@@ -69,7 +69,11 @@ def _parse_text(text: str) -> tuple[int, str]:
 
 
 def _parse_number(value: float) -> tuple[int, str]:
-    """Parse a numeric time whose magnitude decides its unit, from seconds to nanoseconds."""
+    """Convert a numeric time to microseconds since 1970, and return the unit that its size decided.
+
+    The unit is seconds, milliseconds, microseconds or nanoseconds. Raises InputError for a number that is too small
+    or too large.
+    """
     if not math.isfinite(value) or value < _LEAST:
         raise InputError(
             f"{value:g} is no number of seconds, milliseconds, microseconds or nanoseconds "

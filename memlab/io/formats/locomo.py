@@ -190,7 +190,7 @@ def _split_evidence(
 
 
 def _format_answer(item: dict[str, Any], field: str, location: Location) -> str:
-    """Return an answer as text, with the items of a list joined by commas."""
+    """Return an answer as text, with the items of a list joined by commas; "" without an answer."""
     answer = item.get("answer", item.get("adversarial_answer"))
     match answer:
         case None:

@@ -125,7 +125,7 @@ def _read_table(path: Path) -> pl.DataFrame:
 
 
 def _select_table(frame: pl.DataFrame, kind: str, source: str) -> pl.DataFrame:
-    """Return the rows of one table of a single-file export."""
+    """Return the rows of one table of a single-file export; an empty frame without this table."""
     if "table" not in frame.columns:
         raise DatasetError(
             f'{source}: An export has a column "table"; this file has {", ".join(frame.columns[:8])}.'

@@ -485,7 +485,7 @@ class RemoteLab:
             ) from None
 
     def _post(self, body: bytes) -> Reply:
-        """Send a request body to the server, and return the reply."""
+        """Send a request body to the server, and return the reply; raise LabUnavailable without a reply."""
         headers = {
             "Authorization": f"Bearer {self._token}",
             "Content-Type": "application/json",

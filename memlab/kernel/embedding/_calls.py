@@ -310,7 +310,7 @@ def checked_vectors(returned: ArrayLike, texts: list[str], dim: int | None, name
 
 
 def _ragged(returned: Any, texts: list[str], dim: int | None, name: str) -> Floats:
-    """Raise InputError for the first text whose vector is malformed."""
+    """Raise InputError that names the first text with a malformed vector; never return."""
     vectors = list(returned) if hasattr(returned, "__iter__") else []
     for number, vector in enumerate(vectors[: len(texts)]):
         try:

@@ -649,7 +649,7 @@ def _stop_words(language: str) -> frozenset[str]:
 # The stemmer of each language is cached, because building one takes longer than a call.
 @cache
 def _stemmer(language: str) -> Callable[[str], str]:
-    """Return the stemming function of a language."""
+    """Return the stemming function of a language; for "none", it returns each word unchanged."""
     if language == "none":
         return str
     import Stemmer

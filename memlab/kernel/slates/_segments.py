@@ -968,7 +968,7 @@ def _merge_features(segments: Sequence[Segment]) -> dict[str, pl.DataType]:
 def _candidates_of(
     segment: Segment, wanted: list[str], schema: Mapping[str, pl.DataType], questions: _Questions
 ) -> pl.DataFrame:
-    """Return the requested columns of a segment's candidates as a frame."""
+    """Return the requested columns of a segment's candidates as a frame; columns without data are null."""
     available = {"decision", *CANDIDATES, *segment.meta.features, *segment.meta.words}
     count = sum(segment.recalls.size)
     return pl.DataFrame(

@@ -364,7 +364,10 @@ class Store:
             yield
 
     def _begin(self, first: bool) -> None:
-        """Mark the state for a rebuild if the last reader was interrupted."""
+        """Mark the state for a rebuild if the last reader was interrupted.
+
+        ``first`` is whether this thread is not within another access of the store.
+        """
         if first and self._is_reading:
             self._marked, self._is_reading = True, False
 

@@ -323,7 +323,7 @@ def _split_sentences(text: str) -> tuple[str, ...]:
 
 
 def _trim(sentence: str, question_stems: Set[str], maximum: int) -> str:
-    """Return the content words of a sentence that are not in the question."""
+    """Return at most ``maximum`` content words of a sentence that are not in the question, joined by spaces."""
     words = []
     for word in sentence.split():
         bare = word.strip(".,;:!?()[]\u2026\u2014-")

@@ -758,7 +758,7 @@ def number_queries(decisions: pl.DataFrame) -> Ints | None:
 
 
 def _assign_named(counted: pl.DataFrame, by: str | None) -> tuple[Ints, int, str]:
-    """Group recalls into clusters by a unit, which defaults to the column ``cluster``."""
+    """Group recalls by a unit, by default the column ``cluster``; return cluster numbers, their count and the unit."""
     count = counted.height
     if by == "decision" or (by is None and "cluster" not in counted.columns):
         return np.arange(count), count, "decision"
@@ -779,7 +779,7 @@ def _assign_named(counted: pl.DataFrame, by: str | None) -> tuple[Ints, int, str
 
 
 def _assign_days(counted: pl.DataFrame) -> tuple[Ints, int, str]:
-    """Assign each recall to the cluster of its day."""
+    """Group recalls by day; return each recall's cluster number, the number of clusters and "day"."""
     if "at" not in counted.columns or counted["at"].null_count():
         raise InputError(
             'cluster="day" needs the time of every recall, and the column at of decisions is absent or has nulls. Fill it, '

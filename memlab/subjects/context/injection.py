@@ -405,7 +405,7 @@ class Injection:
         return Chosen(np.array(planned, dtype=np.int64), order, limit)
 
     def _fill_room(self, order: Rows, room: int) -> tuple[Rows, int]:
-        """Put the results that fit into ``room`` bytes first, and return their number."""
+        """Order the results so that those that fit into ``room`` bytes come first; return the order and their number."""
         whole, skipped = [], []
         minimum = 4 * self._count_tokens(self._pool.rows)
         for position in order.tolist():

@@ -384,7 +384,7 @@ def escape_markdown(line: str) -> str:
 
 
 def _write_steps(state: State, row: int) -> str:
-    """Return the text of a procedure: name, prerequisites, steps and warnings."""
+    """Return the text of a procedure: name, prerequisites, steps and warnings; "" for a memory without steps."""
     steps = state.lists["steps"].value_at(row)
     if not steps:
         return ""

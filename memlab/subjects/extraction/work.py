@@ -463,7 +463,7 @@ class _Work:
         )
 
     def _last_words(self, number: int) -> str:
-        """Return the last sentence of the agent before a user's message, or "" for an agent."""
+        """Return the agent's last sentence before a user's message, shortened, or "" if there is none."""
         earlier = self.spoken[self.turns[number] - 1][-1:]
         if self.messages[number].role != "user" or not earlier:
             return ""

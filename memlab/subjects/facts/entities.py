@@ -313,7 +313,7 @@ def infer_types(state: State) -> dict[str, str]:
 
 
 def _infer_from_fact(subject: str, predicate: str, value: str | None) -> Iterable[tuple[str, str]]:
-    """Yield the entity types that one fact implies."""
+    """Yield the entities of one fact, each with a type that the fact implies."""
     types = lexicon()["entities"]["types"].get(predicate.partition(":")[0])
     if types is None and predicate in table("extraction", "relations"):
         types = ["person", "thing" if predicate in lexicon()["entities"]["pets"] else "person"]

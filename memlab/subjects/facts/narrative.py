@@ -298,7 +298,7 @@ def _write_statement(state: State, row: int, *, entity: str | None = None) -> _S
 def _fit_to_budget(
     statements: Sequence[_Statement], write: Callable[[Sequence[_Statement]], str], budget: int
 ) -> Narrative:
-    """Return the highest-ranked statements that fit into the budget."""
+    """Build the narrative of the highest-ranked statements that fit into the budget of tokens."""
     result: list[_Statement] = []
     text = ""
     for statement in statements:

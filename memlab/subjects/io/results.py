@@ -191,7 +191,7 @@ class Loaded(_Incoming, Report):
         return f"{len(names):,}: {_join_first(names, _MAX_SPEAKERS)}" if names else ""
 
     def _describe_sessions(self) -> str:
-        """Describe the sessions: their number, and the name of a single session."""
+        """Describe the sessions: their number, and the name of a single session; "" without sessions."""
         names = self.rows["session"].drop_nulls().unique()
         return (
             f"{len(names):,}" + (f": {clip(names[0])}" if len(names) == 1 else "")

@@ -529,7 +529,10 @@ def _find_by_subject(
 def _find_by_fact(
     joint: PairedState, row: int, others: Ints, predicate: str | None, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Pair a new fact with the nearest memories and with facts of the same predicate."""
+    """Pair a new fact with the nearest memories and with facts of the same predicate.
+
+    Return three arrays of equal length: the new fact's row, repeated; the rows of the others; and their cosines.
+    """
     vectors, local = joint.vectors(np.array([row]))
     query = vectors.take(local)[0]
     boundary = int(np.searchsorted(others, joint.size)) if joint.fresh is not None else len(others)

@@ -269,7 +269,10 @@ def _count(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> int
 
 
 def _newest(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> int:
-    """Return the creation time of the newest remaining memory."""
+    """Return the creation time of the newest memory that a purge leaves, or NEVER if none is left.
+
+    If the purge removes none of the memories, ``value`` is returned unchanged.
+    """
     memories, left = _counted(field, siblings, gone)
     if len(left) == len(memories):
         return int(value)

@@ -310,7 +310,7 @@ _SEASONS = frozenset(("spring", "summer", "fall", "autumn", "winter", "morning",
 
 
 def _precedes_name(word: Token) -> bool:
-    """Return whether a capitalised word only introduces a name, as "Dear" does."""
+    """Return whether a capitalised word only introduces a name, as "Dear" or a verb in the past does."""
     if word.low in vocabulary("extraction", "past-tenses"):
         return True
     regular = (
