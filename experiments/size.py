@@ -46,17 +46,24 @@ def measure_source(source: str) -> Size:
     Size(lines=1, tokens=3, statements=1, nested=0)
     """
     tree = ast.parse(source)
-    docstrings = _docstring_lines(tree)
-    tokens = [
-        token
-        for token in tokenize.generate_tokens(io.StringIO(source).readline)
-        if token.type not in _LAYOUT and token.start[0] not in docstrings
-    ]
+    tokens = read_tokens(source, tree)
     lines = {line for token in tokens for line in range(token.start[0], token.end[0] + 1)}
     statements = sum(isinstance(node, ast.stmt) for node in ast.walk(tree)) - _count_docstrings(
         tree
     )
     return Size(len(lines), len(tokens), statements, _count_nested(tree))
+
+
+def read_tokens(source: str, tree: ast.AST) -> list[tokenize.TokenInfo]:
+    """Return the tokens of a Python text that count."""
+    docstrings = _docstring_lines(tree)
+    if sys.version_info >= (3, 12):
+        tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    else:  # Python 3.11 has the tokenizer of its parser too, which takes a tenth of the time
+        tokens = tokenize._generate_tokens_from_c_tokenizer(source)
+    return [
+        token for token in tokens if token.type not in _LAYOUT and token.start[0] not in docstrings
+    ]
 
 
 def add_sizes(sizes: list[Size]) -> Size:

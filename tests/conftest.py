@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 import memlab
 from memlab.kernel import extension
 from memlab.kernel.embedding import load_embedder
+from memlab.kernel.journal import _vault
 from memlab.kernel.storage.store import Store
 from memlab.ui.cli import main
 
@@ -25,6 +26,9 @@ sys.path.insert(0, str(ROOT))
 sys.path.append(str(ROOT / "experiments"))
 
 Store.strict = True
+_vault._COST = (
+    16  # scrypt takes 0.15 s of a core for each passphrase; processes that tests start pay it
+)
 
 # Tests assert what is right, never how long it takes: machines are noisy.
 settings.register_profile(

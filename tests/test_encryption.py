@@ -67,6 +67,21 @@ def plaintext(folder: Path, words: list[str] = SECRETS) -> set[str]:
     return found
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return the folder of a closed lab in use, made once. Tests copy it before they open or change it."""
+    folders = {}
+
+    def make(kind):
+        if kind not in folders:
+            folders[kind] = tmp_path_factory.mktemp(kind) / "lab"
+            with open_lab(folders[kind], KEY if kind == "encrypted" else None) as lab:
+                use(lab)
+        return folders[kind]
+
+    return make
+
+
 @pytest.fixture
 def lab(tmp_path):
     with open_lab(tmp_path / "lab") as opened:
@@ -309,11 +324,8 @@ def check_whole(folder: Path, count: int) -> None:
 
 @pytest.mark.parametrize("step", range(12))
 @pytest.mark.parametrize("verb", CHANGES)
-def test_an_interrupted_change_leaves_a_whole_lab(tmp_path, verb, step):
-    with memlab.open(
-        tmp_path / "lab", embedder=letters, key=None if verb == "encrypt" else KEY
-    ) as lab:
-        use(lab)
+def test_an_interrupted_change_leaves_a_whole_lab(made, tmp_path, verb, step):
+    shutil.copytree(made("plain" if verb == "encrypt" else "encrypted"), tmp_path / "lab")
     with contextlib.suppress(KeyboardInterrupt):
         change_until(verb, tmp_path / "lab", step, interrupt)
     check_whole(tmp_path / "lab", 61)
@@ -526,31 +538,28 @@ def test_the_index_of_many_vectors_is_in_memory_alone(tmp_path, monkeypatch):
         assert not lab.io.store.neighbours.writable
 
 
-def test_the_command_line_takes_a_key_file(tmp_path):
-    def run(*words: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "memlab", *map(str, words)], capture_output=True, text=True, check=False
-        )  # fmt: skip
-
+def test_the_command_line_takes_a_key_file(run, tmp_path):
     key, new, lab = tmp_path / "key", tmp_path / "new", tmp_path / "lab"
     key.write_text("pass phrase\n")
     new.write_text("another\n")
     refused = run("--key-file", key, "remember", lab, "zebrafish")
-    assert refused.returncode == 1
+    assert refused.exit_code == 1
     assert refused.stderr.strip().endswith(f"Run: chmod 600 {key}")
     key.chmod(0o600)
     new.chmod(0o600)
-    assert run("remember", lab, "The zebrafish swims").returncode == 0
-    assert run("upkeep", "encrypt", lab, key).returncode == 0
+    assert run("remember", lab, "The zebrafish swims").exit_code == 0
+    assert run("upkeep", "encrypt", lab, key).exit_code == 0
     assert not plaintext(lab)
     refused = run("recall", lab, "zebrafish")
-    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+    assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
     assert "--key-file" in refused.stderr
-    assert "zebrafish" in run("--key-file", key, "recall", lab, "what swims?").stdout
-    assert run("--key-file", key, "upkeep", "rekey", lab, new).returncode == 0
-    assert run("--key-file", key, "upkeep", "check", lab).returncode == 1
-    assert run("--key-file", new, "upkeep", "check", lab).returncode == 0
-    assert run("--key-file", new, "upkeep", "decrypt", lab).returncode == 0
+    # another process: it shares no key with this one
+    words = [sys.executable, "-m", "memlab", "--key-file", key, "recall", lab, "what swims?"]
+    assert b"zebrafish" in subprocess.run(words, capture_output=True, check=True).stdout
+    assert run("--key-file", key, "upkeep", "rekey", lab, new).exit_code == 0
+    assert run("--key-file", key, "upkeep", "check", lab).exit_code == 1
+    assert run("--key-file", new, "upkeep", "check", lab).exit_code == 0
+    assert run("--key-file", new, "upkeep", "decrypt", lab).exit_code == 0
     assert "zebrafish" in run("recall", lab, "what swims?").stdout
 
 
