@@ -287,7 +287,7 @@ class Journal(Reading):
             self._lost_is_written = bool(self.lost)
         except (OSError, DamagedLab) as error:
             warnings.warn(
-                f"{self.path}: the file head cannot be written ({error}). If a damaged log loses events, that will "
+                f'{self.path}: the file "head" cannot be written ({error}). If a damaged log loses events, that will '
                 "not be noticed.",
                 DamageWarning,
                 stacklevel=3,
