@@ -68,7 +68,7 @@ def scan_parquet(path: Path) -> pl.LazyFrame:
             schema = scan.collect_schema()
             if len(schema) > _MAX_COLUMNS:
                 raise DatasetError(
-                    f"{path.name} has {len(schema):,} columns; the maximum is {_MAX_COLUMNS:,}. Select some."
+                    f"{path.name} has {len(schema):,} columns; the maximum is {_MAX_COLUMNS:,}. Select fewer columns."
                 )
             lengths = [
                 length for name, dtype in schema.items() for length in _measure(pl.col(name), dtype)

@@ -397,7 +397,9 @@ class Recorder:
                 values = compute(query, [item.raw for item in items])
                 columns[name] = [finite(value) for _, value in zip(items, values, strict=True)]
             except Exception as error:  # noqa: BLE001 - code of the caller, which must not stop a search
-                warn_caller(f"The feature {name} could not be computed and is missing from a search: {error!r}.")
+                warn_caller(
+                    f"The feature {name} could not be computed and is missing from a search: {error!r}."
+                )
         return columns
 
     # -- rewards ----------------------------------------------------------------------------------------------

@@ -670,7 +670,7 @@ def _add_forecast_options(function: Callable[..., Report]) -> Callable[..., Repo
         type=click.IntRange(1, 50),
         default=1,
         show_default=True,
-        help="Number of parts of the log, each of which is predicted from the parts before it.",
+        help="Number of later parts of the log that are predicted, each from the parts before it.",
     )
     return _PACKS(fit(splits(function)))
 

@@ -76,7 +76,7 @@ def new(
 @click.option(
     "--workers",
     type=click.IntRange(1),
-    help="Number of processes that measure cells. Default: this one.",
+    help="Number of processes that measure at the same time. Default: this one.",
 )
 def run(file: Path, workers: int | None, as_json: bool) -> Report:
     """Measure missing results of the experiment in FILE, and show all results.

@@ -265,7 +265,11 @@ def feedback(lab: memlab.Lab, memory: int, outcome: str, decision: int | None) -
     help="Only memories with this tag; repeat for several tags, which must all be present.",
 )
 @click.option(
-    "--limit", type=click.IntRange(1), default=50, show_default=True, help="Number of memories."
+    "--limit",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    help="Number of memories to list.",
 )
 def show(lab: memlab.Lab, memory: int | None, **filters: Any) -> Report:
     """Show MEMORY of LAB with all its fields, or list the newest memories.

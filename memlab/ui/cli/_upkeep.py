@@ -441,7 +441,9 @@ def trace(lab: memlab.Lab, memory: int, depth: int) -> Report:
     return paths.frame.to_dicts(), paths.tree
 
 
-@command(graph, read, verb=f"{_GRAPH}.similar", options={"limit": "Number of memories."})
+@command(
+    graph, read, verb=f"{_GRAPH}.similar", options={"limit": "Number of similar memories to list."}
+)
 @click.argument("memory", type=int)
 def similar(lab: memlab.Lab, memory: int, limit: int) -> Report:
     """List the memories of LAB that are most similar to MEMORY.
