@@ -408,8 +408,8 @@ class Questions:
         if not is_told:
             warn_caller(
                 "Recalls of this lab may show an exploration item, because an earlier version of memlab created it. "
-                "Recalls of a new lab do not. Decide with lab.policies.explore(False) or lab.policies.explore(True), or with "
-                "`memlab policy explore LAB off`. Until then recalls explore as before, without this message.",
+                "Recalls of a new lab do not. Decide with lab.policies.explore(False) or lab.policies.explore(True), or "
+                "with `memlab policy explore LAB off`. Until then recalls explore as before, without this message.",
                 ExplorationWarning,
             )
 
