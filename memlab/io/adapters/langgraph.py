@@ -359,7 +359,7 @@ def _is_wanted(record: Record, conditions: dict[str, Any] | None) -> bool:
 
 
 def _get_at(value: dict[str, Any], name: str) -> Any:
-    """Return the value of a field; periods separate the names of nested fields."""
+    """Return the value of a field, or None if it is missing; periods separate the names of nested fields."""
     if name in value:
         return value[name]
     first, _, rest = name.partition(".")

@@ -241,7 +241,7 @@ def parse_telegram(path: Path, notes: Notes) -> Rows:
 
 
 def _join_text(text: object) -> str:
-    """Return the words of a Telegram text, which may be split into formatted parts."""
+    """Return the words of a Telegram text, which may be split into formatted parts; "" for other values."""
     if not isinstance(text, list):
         return text if isinstance(text, str) else ""
     parts = (part.get("text") if isinstance(part, dict) else part for part in text)

@@ -57,7 +57,7 @@ def parse_instant(value: object) -> tuple[int, str]:
 
 
 def _parse_text(text: str) -> tuple[int, str]:
-    """Parse a time in ISO 8601 or in the format of e-mails."""
+    """Parse a time in ISO 8601 or in the format of e-mails; return microseconds and the name of the format."""
     try:
         at = datetime.fromisoformat(text.removesuffix(" UTC"))
         form = "ISO 8601"

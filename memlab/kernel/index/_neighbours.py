@@ -423,7 +423,7 @@ class Neighbours:
             return None
 
     def _adopt(self) -> None:
-        """Switch to the largest valid index of the current vectors."""
+        """Switch to the largest valid index of the current vectors, or to no index if none is valid."""
         self._rows_of_later_base = None
         bases = [] if self._folder is None else list_bases(self._folder, self.kind.name)
         for path, header in bases:
