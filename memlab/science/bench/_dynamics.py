@@ -165,9 +165,12 @@ _COLUMNS: Columns = (
     ("simulated", "{lived:.3f}"),
     ("difference", "{difference:+.3f} [{low:+.3f}, {high:+.3f}]"),
     ("n outdated", lambda row: row["outdated"] or ""),
-    ("stored", "{outdated_stored:.3f}"),
-    ("simulated", "{outdated_lived:.3f}"),
-    ("difference", "{outdated_difference:+.3f} [{outdated_low:+.3f}, {outdated_high:+.3f}]"),
+    ("outdated, stored", "{outdated_stored:.3f}"),
+    ("outdated, simulated", "{outdated_lived:.3f}"),
+    (
+        "outdated, difference",
+        "{outdated_difference:+.3f} [{outdated_low:+.3f}, {outdated_high:+.3f}]",
+    ),
 )
 
 

@@ -183,7 +183,7 @@ class Failures(Report):
 
 # Columns of the two tables of a report.
 _COLUMNS: Columns = (
-    ("place", "{place}"),
+    ("stage", "{place}"),
     ("count", "{count:,}"),
     ("share", "{share:.0%}"),
     ("interval", "[{low:.0%}, {high:.0%}]"),
@@ -191,11 +191,11 @@ _COLUMNS: Columns = (
 )
 # An example shows the query, the lost memory and the memories ranked above it.
 _EXAMPLES: Columns = (
-    ("place", "{place}"),
+    ("stage", "{place}"),
     ("question", lambda row: clip(row["question"])),
     ("wanted", lambda row: clip(row["wanted"])),
     ("rank", "{rank} of {pool}"),
-    ("above it", lambda row: "; ".join(clip(text, 40) for text in row["above"])),
+    ("ranked above", lambda row: "; ".join(clip(text, 40) for text in row["above"])),
 )
 
 

@@ -155,7 +155,7 @@ def _format_count(name: str) -> Callable[[Mapping[str, Any]], str]:
 _COLUMNS: Columns = (
     ("policy", "{policy}"),
     ("design", "{design}"),
-    ("extra", "{extra:.1f}"),
+    ("extra items", "{extra:.1f}"),
     ("difference", "{difference:+.3f}"),
     ("fixed-sample", _format_count("one_look")),
     ("anytime-valid", _format_count("every_look")),

@@ -335,10 +335,13 @@ class Verdicts(Report):
             ("anytime-valid", "[{low:+.3f}, {high:+.3f}]"),
             ("fixed-sample", "[{planned_low:+.3f}, {planned_high:+.3f}]"),
             ("recalls", "{recalls:,}"),
-            ("needed", lambda row: "-" if row["needed"] is None else format_count(row["needed"])),
+            (
+                "recalls needed",
+                lambda row: "-" if row["needed"] is None else format_count(row["needed"]),
+            ),
             ("unsupported", "{unsupported:.0%}"),
             ("untested gates", "{untested}"),
-            ("better", "{better}"),
+            ("better pack", "{better}"),
         )
         return Table(
             "",

@@ -359,5 +359,5 @@ _COLUMNS: Columns = (
     ("gain", "{gain:+.4f} [{gain_low:+.4f}, {gain_high:+.4f}]"),
     ("gained", "{gained}"),
     ("lost", "{lost}"),
-    ("by", "{operator}"),
+    ("operator", "{operator}"),
 )

@@ -452,7 +452,7 @@ def _open_for_purge(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
         "subject": "All memories about this entity, under all its names.",
         "creator": "All memories of this user or agent.",
         "overdue": "Memories deleted for longer than the setting `grace-days`.",
-        "remove_exports": "Also remove known exports that contain any of it.",
+        "remove_exports": "Also remove known exports that contain purged text.",
         "reason": "Reason, which the journal keeps.",
     },
 )
