@@ -155,7 +155,7 @@ def _build_block(slates: Sequence[Slate]) -> pl.DataFrame:
 
 
 def _build_exposures(slates: Sequence[Slate]) -> pl.DataFrame:
-    """Build the table of exposures."""
+    """Build the table of exposures: a row for each shown item, in the order of positions."""
     # An item without a logged conditional probability gets 1 if it was certain to be shown, and null otherwise.
     sizes = [len(slate.shown) for slate in slates]
     propensity = _concatenate([_inclusion_of(slate)[slate.places] for slate in slates], np.float64)

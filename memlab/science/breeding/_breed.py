@@ -81,7 +81,10 @@ class _NoSiteError(Exception):
 # A search draws hundreds of children from one parent.
 @lru_cache(maxsize=256)
 def _list_pieces(policy: Policy, source: str) -> tuple[list[Subtree], list[NumericLiteral]]:
-    """Return the subtrees and the numbers that mutations draw from. Equal policies may differ in layout."""
+    """Return the subtrees and the numbers that mutations draw from.
+
+    ``source`` is part of the key of the cache, because equal policies may differ in layout.
+    """
     return (
         [tree for tree in subtrees(policy) if tree.type in _TYPES],
         [literal for literal in literals(policy) if not literal.structural],

@@ -220,7 +220,7 @@ def ask_model(
 
 
 def _text_before(turn: Turn) -> str:
-    """Return the end of the preceding message, which explains answers such as "yes"."""
+    """Return the end of the preceding message, which explains answers such as "yes", or "" without one."""
     return "" if turn.before is None else turn.before.text[-_BEFORE:]
 
 
@@ -245,7 +245,10 @@ def _read_offer(raw: object, form: type[Form]) -> tuple[Form, bool]:
 
 
 def _find_turn(offer: _Offer, validators: dict[int, _Validator]) -> _Validator:
-    """Return the message with a proposal's quotation: the numbered one, or the only match."""
+    """Return the message with a proposal's quotation: the numbered one, or the only match.
+
+    Raises _Dropped if no message or several messages contain the quotation.
+    """
     numbered = validators.get(offer.message)
     if numbered is not None and numbered.find(offer.quote) is not None:
         return numbered

@@ -272,7 +272,10 @@ def adjust_confidence(
 
 
 def _is_vague(value: str) -> bool:
-    """Return whether a value of several words has at most one content word."""
+    """Return whether a value has too little content.
+
+    A short value is vague without a content word or number, a longer one with at most one content word.
+    """
     words = words_of(value)
     content = [word for word in words if word not in _empty_words() and len(word) > 1]
     return (

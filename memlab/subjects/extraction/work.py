@@ -214,7 +214,7 @@ def read_calls(messages: Sequence[Message]) -> list[Call]:
 
 
 def _read_call(number: int, name: str, arguments: str) -> Call:
-    """Return the command and the files of a tool call."""
+    """Return the command and the files of a tool call; an edit of files has no command."""
     try:
         fields = json.loads(arguments)
     except (ValueError, RecursionError):
@@ -357,7 +357,7 @@ class _Work:
         return None
 
     def _explain(self, start: int, stop: int) -> str:
-        """Return a sentence that explains a failure, or a sentence after the later success."""
+        """Return a sentence that explains a failure, or a sentence after the later success, or "" without one."""
         sentences = [
             (number, sentence)
             for number in range(start, min(stop + 3, len(self.messages)))
@@ -538,12 +538,15 @@ def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
 
 
 def _list_targets(command: str) -> set[str]:
-    """Return the words of a command after the program, without options."""
+    """Return the set of a command's words of at least three letters, without the program and options."""
     return {word for word in command.split()[1:] if word[0].isalpha() and len(word) > 2}
 
 
 def _list_sentences(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield position and text of each statement in a message, without code blocks."""
+    """Yield the start, stop and text of each sentence in a message that is no question, wish or greeting.
+
+    Code blocks are left out.
+    """
     own = _FENCE.sub(lambda match: " " * len(match.group()), text)
     for part in read_sentences(own):
         if part.act not in ("question", "wish", "greeting"):

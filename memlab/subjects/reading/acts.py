@@ -440,7 +440,7 @@ _CRY = re.compile(
 
 
 def _first_sentence(text: str) -> tuple[int, int] | None:
-    """Return the span of a text's first sentence, or None for a question."""
+    """Return the span of a text's first sentence, or None if it is a question or the text has no sentence."""
     for start, stop in sentence_spans(text):
         sentence = text[start:stop]
         if any(map(str.isalnum, sentence)):
@@ -452,7 +452,10 @@ def _first_sentence(text: str) -> tuple[int, int] | None:
 
 
 def _question_words(question: str) -> list[str]:
-    """Return a question's words from the question word on, with contractions expanded."""
+    """Return a question's words from the question word on, with contractions expanded.
+
+    The result is [] if no question word is near the start.
+    """
     low = question.lower().replace("\u2019", "'")
     for short, whole in (
         ("what's", "what is"),

@@ -205,7 +205,7 @@ def both(old: str, new: str) -> str:
 
 
 def _content_words(text: str) -> list[str]:
-    """Return the words of a text without punctuation and without words of change."""
+    """Return the words of a text without punctuation and words of change, or all words if none is left."""
     words = [bare for bare in (word.strip(".,;:!?\"'()[]") for word in text.split()) if bare]
     content: list[str] = []
     position = 0

@@ -342,7 +342,7 @@ def repeats(new: Reading, old: Reading, *, same_speaker: bool) -> bool:
 
 
 def _normalized_stems(text: str) -> tuple[str, ...]:
-    """Return the stems of a text in order, without articles and without "is".
+    """Return the stems of a text in order, without articles, "is", "are", "that" and "please".
 
     So "The port is 80" repeats "port is 80".
     """

@@ -101,7 +101,7 @@ def summary_of(text: str) -> str:
 
 
 def _path_tags(path: str) -> list[str]:
-    """Return two tags of a file: its language and its innermost specific folder."""
+    """Return at most two tags of a file: its language and its innermost specific folder."""
     *folders, name = [
         part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")
     ] or [""]
