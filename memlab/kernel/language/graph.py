@@ -258,7 +258,7 @@ def _if_null(dag: Dag, x: Node, y: Node) -> Node | None:
 
 
 def _skip_null(dag: Dag, x: Node, y: Node) -> Node | None:
-    """Rewrite a minimum or maximum with a constant null as the other argument; return None without one."""
+    """Return the other argument of a minimum or maximum of which one is a constant null, otherwise None."""
     if x.constant and x.value is None:
         return y
     return x if y.constant and y.value is None else None

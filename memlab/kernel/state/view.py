@@ -303,13 +303,13 @@ class VisibleBody:
     # -- References to memories and edges. Each method has the signature of ``_part`` -------------------------
 
     def _memory(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return the visible memory ids of a list, or a single id if it is visible."""
+        """Return the visible memory ids of a list; for a single id, the id, or None if it is hidden."""
         if isinstance(value, list):
             return _keep_flagged(value, self._sees(value))
         return value if self._sees([value])[0] else None
 
     def _edge(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return the numbers of the edges that join no hidden memory."""
+        """Return the numbers of the edges that join no hidden memory, or None if there are none."""
         if isinstance(value, list):
             return _keep_flagged(value, self._counted(self._join_visible(value))) or None
         return value if self._counted(self._join_visible([value]))[0] else None

@@ -299,7 +299,10 @@ class _Names:
         ]
 
     def _nearest(self, wanted: str) -> str:
-        """Return a hint that quotes the stored text sharing most words with ``wanted``."""
+        """Return a hint that quotes the stored text with most words of ``wanted``, or "" if few are shared.
+
+        At least half of the words must be shared.
+        """
         words = set(wanted.lower().split())
         best = max(self._texts, key=lambda text: len(words & set(text.lower().split())), default="")
         shared = len(words & set(best.lower().split()))

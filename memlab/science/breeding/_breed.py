@@ -348,7 +348,7 @@ def _combine(a: _Edit, b: _Edit) -> _Edit:
 
 
 def _perturb_constant(parent: _Parent) -> _Edit:
-    """Multiply a random literal by a log-normal factor."""
+    """Return the edit that multiplies a random literal by a log-normal factor."""
     literal: NumericLiteral = parent.pick(parent.tunable)
     text = _perturb(literal.value, parent)
     return _Edit(f"constant: {literal.source} -> {text}", {literal.span: text})
@@ -431,7 +431,7 @@ def _hoist(parent: _Parent) -> _Edit:
 
 
 def _swap(parent: _Parent) -> _Edit:
-    """Swap two arguments of the same type in a random call."""
+    """Return the edit that swaps two arguments of the same type in a random call."""
     tree = parent.pick(parent.trees)
     if not tree.path:
         raise _NoSiteError
@@ -445,7 +445,7 @@ def _swap(parent: _Parent) -> _Edit:
 
 
 def _drop(parent: _Parent) -> _Edit:
-    """Drop a term of a random sum, product, minimum, maximum or condition."""
+    """Return the edit that drops a term of a random sum, product, minimum, maximum or condition."""
     chains = [
         t
         for t in parent.trees
