@@ -1,5 +1,6 @@
 """memlab stays within the size that .ci/budget.toml grants it."""
 
+import ast
 import importlib.util
 import sys
 import tomllib
@@ -24,7 +25,11 @@ def tokens():
     )
     size = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(size)
-    return {path: value.tokens for path, value in size.measure_tree(ROOT).items()}
+    sources = {path: path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
+    return {
+        path.relative_to(ROOT): len(size.read_tokens(source, ast.parse(source)))
+        for path, source in sources.items()
+    }
 
 
 def test_the_whole_keeps_to_its_tokens(tokens):

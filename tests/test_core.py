@@ -186,6 +186,7 @@ for name, call in CALLS.items():
 """
 
 
+@pytest.mark.long
 def test_each_missing_extra_answers_with_the_line_that_installs_it(tmp_path):
     printed = run(f"CALLS = {CALLS!r}\n{SETTING}", folder=tmp_path)
     for name in CALLS:
@@ -196,6 +197,7 @@ def test_each_missing_extra_answers_with_the_line_that_installs_it(tmp_path):
         assert lines[0].endswith(f"Install it with: pip install 'memlab-core[{extra}]'"), lines
 
 
+@pytest.mark.long
 def test_the_first_answer_loads_nothing_of_the_extras_and_few_modules(tmp_path):
     program = f"""
 lab = memlab.open()

@@ -145,6 +145,7 @@ def test_no_file_holds_a_vector(lab, tmp_path):
     assert not any(row.tobytes() in content for row in rows for content in files)
 
 
+@pytest.mark.long
 def test_a_killed_process_leaves_no_word(tmp_path):
     code = (
         "import memlab, os, sys, signal\n"
@@ -432,6 +433,7 @@ def test_the_search_of_a_purge_reads_what_is_encrypted(lab):
     assert {trace.file.name for trace in report.traces} == {"journal.enc"}
 
 
+@pytest.mark.long
 def test_a_reader_follows_a_writer_in_another_process(lab, tmp_path):
     code = (
         "import sys\nfrom pathlib import Path\nfrom tests.test_encryption import open_lab\n"
@@ -487,6 +489,7 @@ def test_a_half_installed_extra_is_one_line_that_installs_it(tmp_path, lab, monk
     assert not (tmp_path / "new" / "journal.db").exists()
 
 
+@pytest.mark.long
 def test_a_plain_lab_imports_nothing_of_it(tmp_path):
     code = (
         "import memlab, sys\nwith memlab.open(sys.argv[1]) as lab: lab.remember('a'); lab.recall('a'); lab.io.backup()\n"

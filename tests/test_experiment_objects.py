@@ -132,6 +132,7 @@ def test_a_cell_says_what_went_in(build: Any) -> None:
         assert cell.results["metrics"]["cost"]["value"] == 1.5
 
 
+@pytest.mark.long
 def test_results_are_the_figures_of_the_benchmark(tmp_path: Path) -> None:
     experiment = Experiment("words", ["memlab", "bm25"], TALK, folder=tmp_path).run()
     bench = memlab.bench_conversations(read_locomo(TALK), packs="memlab").systems
@@ -678,6 +679,7 @@ def test_a_damaged_declaration_is_refused(build: Any) -> None:
         build().run()
 
 
+@pytest.mark.long
 def test_a_benchmark_keeps_the_result_of_each_pack(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

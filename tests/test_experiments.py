@@ -69,6 +69,7 @@ def test_side_by_side_measures_memlab_and_names_who_is_not_installed(tmp_path: P
     assert (tmp_path / "side-by-side.svg").read_text(encoding="utf-8").count("<svg") == 1
 
 
+@pytest.mark.long
 def test_the_template_writes_a_table_a_page_and_what_went_in(tmp_path: Path) -> None:
     command = [sys.executable, str(EXPERIMENTS / "template.py"), "--weights", "0", "1"]
     ended = subprocess.run(

@@ -539,6 +539,7 @@ SIZES = """
 """
 
 
+@pytest.mark.long
 def test_the_extensions_of_installed_packages_are_found(tmp_path, run_python):
     write_package(tmp_path, "sizes", SIZES)
     said = run_python(
@@ -547,6 +548,7 @@ def test_the_extensions_of_installed_packages_are_found(tmp_path, run_python):
     assert said == "True {'sizes': <Extension sizes 1.0: 1 features>}"
 
 
+@pytest.mark.long
 def test_installed_extensions_that_fail_are_left_out_with_a_warning_each(tmp_path, run_python):
     write_package(tmp_path, "sizes", SIZES)
     write_package(tmp_path, "zzz_same_name", SIZES)

@@ -26,6 +26,7 @@ def test_a_module_within_a_former_package_is_not_loaded_twice():
     assert former is importlib.import_module("memlab.science.evaluation._tests")
 
 
+@pytest.mark.long
 def test_the_dialect_is_required_by_its_name_without_a_warning():
     script = "import warnings; warnings.simplefilter('error'); import hy, memlab.dialect as d; print(d.__name__)"
     done = subprocess.run(

@@ -119,14 +119,14 @@ def test_a_reopened_lab_continues_with_equal_numbers(tmp_path: Path) -> None:
 def test_the_share_is_that_of_the_coin_and_is_logged() -> None:
     lab = make_lab()
     lab.guard(WORSE, share=0.25)
-    shown = [shows_guarded(lab.recall(f"{TOPICS[n % 6]} {n}", limit=3)) for n in range(400)]
+    shown = [shows_guarded(lab.recall(f"{TOPICS[n % 6]} {n}", limit=3)) for n in range(160)]
     # Four standard deviations of a binomial share.
-    assert abs(np.mean(shown) - 0.25) < 4 * np.sqrt(0.25 * 0.75 / 400)
+    assert abs(np.mean(shown) - 0.25) < 4 * np.sqrt(0.25 * 0.75 / 160)
     challenge = json.loads(lab.slates().decisions.collect()["challenge"][-1])
     assert challenge["shares"] == {"": 0.75, "worse": 0.25}
     guard = lab.guard()
     assert guard.served[1] == sum(shown)
-    assert sum(guard.served) == 400
+    assert sum(guard.served) == 160
 
 
 def test_a_pack_with_the_same_results_has_no_loss() -> None:

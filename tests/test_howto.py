@@ -25,7 +25,15 @@ NEEDS = {
 }
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+# Pages whose snippets start processes, or search and compare for seconds.
+LONG = {"challenge-a-policy", "evolve-a-policy", "experiments", "guard-a-change", "use-more-cores"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.long] * (page.stem in LONG)) for page in PAGES],
+    ids=lambda page: page.stem,
+)
 def test_the_snippets_of_a_page_run(page, tmp_path, monkeypatch):
     if page.stem in NEEDS:
         pytest.importorskip(NEEDS[page.stem])

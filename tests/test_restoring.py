@@ -60,6 +60,7 @@ def killed(left, tmp_path):
     return Path(shutil.copytree(left, tmp_path / "agent.memlab"))
 
 
+@pytest.mark.long
 def test_the_log_of_a_killed_process_is_taken_in(killed, disk):
     with disk() as lab:
         assert len(lab) == 8
@@ -218,6 +219,7 @@ def test_a_restored_journal_next_to_derived_files_of_a_later_one(folder, disk):
         ]
 
 
+@pytest.mark.long
 def test_a_purge_keeps_the_locks_by_which_others_know_that_the_lab_is_open(folder, disk):
     """A file of the database that is opened and closed in this process would drop them: the log would be removed."""
     with disk() as lab:

@@ -39,8 +39,8 @@ def run(url, folder, *, chats=None, judged=True, **limits):
         chats or read_locomo(CHATS),
         budgets=[60, 400],
         baselines=False,
-        answers=LanguageModel(url, "small", retries=0, timeout=5, **limits),
-        judge=LanguageModel(url, "judge", retries=0, timeout=5) if judged else None,
+        answers=LanguageModel(url, "small", retries=0, timeout=60, **limits),
+        judge=LanguageModel(url, "judge", retries=0, timeout=60) if judged else None,
         folder=folder,
         dataset="two chats",
     )

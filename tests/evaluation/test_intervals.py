@@ -89,6 +89,7 @@ def test_digits_are_those_of_the_textbook(number):
     assert (result.value, result.low, result.high) == pytest.approx(expected, rel=1e-8, abs=1e-9)
 
 
+@pytest.mark.long
 def test_intervals_of_five_clusters_have_their_nominal_coverage():
     draw = np.random.default_rng(5)
     covered = 0

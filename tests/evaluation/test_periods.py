@@ -25,7 +25,9 @@ def test_a_total_fall_is_seen_in_a_few_blocks():
     assert Bets(np.ones(60)).evidence_above(Bets(np.zeros(2))) > 66
 
 
-@pytest.mark.parametrize("mean", [0.2, 0.5, 0.9, 0.98])
+@pytest.mark.parametrize(
+    "mean", [0.2, *(pytest.param(mean, marks=pytest.mark.slow) for mean in (0.5, 0.9, 0.98))]
+)
 def test_without_a_fall_the_bet_is_hardly_ever_won_at_any_look(mean):
     """Days of one to six judgements, whose rate varies from day to day; looked at after each of 40 days."""
     dice, won, alpha = np.random.default_rng(7), 0, 0.05

@@ -262,7 +262,7 @@ def test_a_log_of_a_lab_evaluates_like_its_slates(tmp_path: Path) -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(1, 6), st.booleans())
-@examples(200)
+@examples(200, quick=5)
 def test_sums_have_the_same_bits_however_a_log_is_cut(seed: int, parts: int, along: bool) -> None:
     dice = np.random.default_rng(seed)
     log = _LOG
@@ -278,11 +278,12 @@ def test_sums_have_the_same_bits_however_a_log_is_cut(seed: int, parts: int, alo
     assert added == Sums.merge(pieces) == _WHOLE
     assert added.to_bytes() == _WHOLE.to_bytes()
     assert Sums.from_bytes(added.to_bytes()) == pickle.loads(pickle.dumps(added)) == _WHOLE
-    assert added.evaluate().frame.equals(_WHOLE.evaluate().frame)
+    assert added.evaluate().frame.equals(_EXPECTED)
 
 
 _LOG = make_log(gaps=True)
 _WHOLE = partial(_LOG, NAMES, columns=CLUSTERED, missing="censor")
+_EXPECTED = _WHOLE.evaluate().frame
 
 
 def test_plain_sums_would_differ() -> None:
@@ -299,6 +300,7 @@ def test_plain_sums_would_differ() -> None:
     )
 
 
+@pytest.mark.long
 def test_large_logs_fold_and_sample_the_same_recalls() -> None:
     log = make_log(recalls=6_000, pool=6)
     whole = partial(log, NAMES, columns=CLUSTERED)
@@ -330,9 +332,8 @@ def test_a_folder_of_parquet_is_a_log(tmp_path: Path, monkeypatch: pytest.Monkey
     options: dict[str, Any] = {"columns": CLUSTERED, "missing": "censor"}
     assert partial(tmp_path, NAMES, **options) == _WHOLE
     assert partial(_LOG.lazy(), NAMES, **options) == _WHOLE
-    expected = _WHOLE.evaluate().frame
     for source in (tmp_path, str(tmp_path), pl.scan_parquet(tmp_path / "*.parquet"), _LOG.lazy()):
-        assert memlab.evaluate(source, NAMES, **options).frame.equals(expected)
+        assert memlab.evaluate(source, NAMES, **options).frame.equals(_EXPECTED)
 
 
 def test_tables_of_arrow_are_partitions() -> None:

@@ -17,6 +17,7 @@ def turned(log):
     return next(row.value for row in evaluation.rows if row.policy == "turned")
 
 
+@pytest.mark.long
 def test_the_error_of_a_value_is_about_that_of_estimating_all_of_it_without_each_fortieth_of_the_log():
     log, _ = world(0.8, recalls=RECALLS, seed=2)
     left = [

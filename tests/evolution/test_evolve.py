@@ -7,6 +7,7 @@ import pickle
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,12 @@ def search(log: Log, start: Any = START, budget: int | str = 300, **options: Any
     return memlab.evolve(log[0], start, labels=log[1], metric="recall@3", budget=budget, **options)
 
 
+@pytest.fixture(scope="module")
+def searched(planted: Log) -> Callable[[int], Evolved]:
+    """Return the search of a budget on the planted log, made once."""
+    return cache(lambda budget: search(planted, budget=budget))
+
+
 def read_example() -> Data:
     """Read the bundled conversation under the default pack."""
     return read_data(
@@ -102,8 +109,10 @@ def read_example() -> Data:
     )
 
 
-def test_a_planted_interaction_is_found_on_clusters_that_were_not_searched(planted: Log) -> None:
-    found = search(planted, budget=900)
+def test_a_planted_interaction_is_found_on_clusters_that_were_not_searched(
+    searched: Callable[[int], Evolved],
+) -> None:
+    found = searched(900)
     assert found.best is not None
     assert found.gain is not None
     assert found.gain.low > 0
@@ -183,12 +192,14 @@ def test_same_seed_same_front_with_two_processes(planted: Log) -> None:
     assert not search(planted, seed=1).frame.equals(one.frame)
 
 
+@pytest.mark.usefixtures("short_rounds")
 def test_a_time_is_reproduced_by_its_number_of_programs(planted: Log) -> None:
     timed = search(planted, budget="0.1 s")
     assert timed.tried
     assert search(planted, budget=timed.tried).front.equals(timed.front)
 
 
+@pytest.mark.usefixtures("short_rounds")
 def test_a_finished_search_by_time_is_read_again(planted: Log, tmp_path: Path) -> None:
     timed = search(planted, budget="0.1 s", folder=tmp_path)
     again = search(planted, budget="0.1 s", folder=tmp_path)
@@ -262,18 +273,19 @@ def test_an_interruption_in_a_phase_leaves_the_last_round(
     assert search(planted, budget=250, folder=tmp_path).front.equals(whole.front)
 
 
+@pytest.mark.usefixtures("short_rounds")
 def test_an_interrupt_without_a_folder_returns_the_front_so_far(planted: Log) -> None:
     def interrupt(frame: pl.DataFrame) -> None:
         raise KeyboardInterrupt
 
     found = search(planted, budget=5000, progress=interrupt)
-    assert (found.ended, found.tried) == ("interrupt", 500)
+    assert (found.ended, found.tried) == ("interrupt", 100)
     assert "interrupted" in repr(found)
 
 
-def test_anchors_do_not_get_worse(planted: Log) -> None:
+def test_anchors_do_not_get_worse(planted: Log, searched: Callable[[int], Evolved]) -> None:
     anchors = list(range(1, 9))
-    found = search(planted, budget=600, anchors=anchors)
+    found = search(planted, budget=400, anchors=anchors)
     assert found.best is not None
     data = read_data(planted[0], START, planted[1], "recall@3", anchors, 0, **SETTINGS)
     part = data.parts["search"]
@@ -283,7 +295,7 @@ def test_anchors_do_not_get_worse(planted: Log) -> None:
         assert (
             score_program(part, data.compile(text), (), "").outcome[data.anchors] >= start
         ).all()
-    free = search(planted, budget=600)
+    free = searched(900)
     losing = [
         score_program(part, data.compile(text), (), "").outcome[data.anchors]
         for text in free.frame["policy"]
@@ -320,18 +332,18 @@ def _hang(parent: Policy, evidence: ParentEvidence) -> str:
     ],
 )
 def test_a_bad_proposal_is_refused_and_the_search_goes_on(
-    planted: Log, propose: Callable[..., Any], reason: str
+    planted: Log, searched: Callable[[int], Evolved], propose: Callable[..., Any], reason: str
 ) -> None:
     found = search(planted, budget=60, propose=propose, timeout=0.2)
     assert found.proposals == 1
     assert len(found.refusals) == 1
     assert reason in found.refusals[0]
-    assert search(planted, budget=60).front.equals(found.front)
+    assert searched(60).front.equals(found.front)
 
 
 @pytest.mark.usefixtures("short_rounds")
 def test_a_proposer_that_fails_three_times_is_not_asked_again(planted: Log) -> None:
-    assert search(planted, budget=500, propose=_raise).proposals == 3
+    assert search(planted, budget=400, propose=_raise).proposals == 3
 
 
 def test_a_proposal_that_wins_is_named_in_the_lineage(gated: Log) -> None:

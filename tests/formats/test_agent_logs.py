@@ -235,13 +235,14 @@ def test_a_rollout_in_the_tests_of_another_parser():
     assert loaded.left_out["line of type reasoning"] == 1
 
 
-def test_a_hostile_inspect_log(tmp_path):
+@pytest.mark.parametrize("step", [397, pytest.param(97, marks=pytest.mark.slow)])
+def test_a_hostile_inspect_log(tmp_path, step):
     whole = (FIXTURES / "inspect.eval").read_bytes()
     path = tmp_path / "log.eval"
     path.write_bytes(whole[:-100])
     with pytest.raises(DatasetError, match="not a readable zip"):
         load(path)
-    for start in range(0, len(whole), 97):
+    for start in range(0, len(whole), step):
         path.write_bytes(whole[:start] + b"\xff\x00\x13" + whole[start + 3 :])
         with contextlib.suppress(DatasetError):
             load(path)

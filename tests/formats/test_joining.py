@@ -5,6 +5,7 @@ import shutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from properties import examples
 
 import memlab
 from memlab.errors import InputError, MemlabError, ReadOnlyLab
@@ -276,6 +277,7 @@ acts = st.lists(
 
 
 @given(acts)
+@examples(200, quick=4)
 def test_either_way_the_same_texts_are_in_use(tmp_path_factory, trigrams, done):
     folder, clock = tmp_path_factory.mktemp("joined"), ManualClock("2026-01-01")
     with memlab.open(folder / "a", clock=clock, embedder=trigrams) as lab:

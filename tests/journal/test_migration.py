@@ -168,6 +168,7 @@ Journal.open(sys.argv[1])
 
 
 @pytest.mark.parametrize("as_it_was", [as_format_1, as_format_2])
+@pytest.mark.long
 def test_a_process_that_is_killed_while_it_raises_the_format_leaves_the_lab_as_it_was(
     folder, as_it_was
 ):

@@ -61,7 +61,7 @@ def pack_outcome(text: str) -> str:
     return "pack"
 
 
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_attacks_end_in_an_error_or_in_a_harmless_policy(family: str, every: int) -> None:
     texts = attacks(family)

@@ -158,7 +158,7 @@ def abstracted(dice, body, source):
 
 @pytest.mark.parametrize("kind", ["num", "bool", "str"])
 @pytest.mark.parametrize(
-    "count", [60, pytest.param(400, marks=[pytest.mark.slow, pytest.mark.long])]
+    "count", [30, pytest.param(400, marks=[pytest.mark.slow, pytest.mark.long])]
 )
 def test_random_macros_expand_to_the_text_they_were_made_of(kind, count):
     dice = random.Random(5)

@@ -1,6 +1,7 @@
 """The probability of an answer is shown only for the ranking it was fitted for, and refitted on questions."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -20,15 +21,23 @@ SWAPS = {
 }
 
 
-@pytest.fixture
-def lab():
-    """The bundled conversation with its questions."""
+@pytest.fixture(scope="module")
+def conversation(tmp_path_factory):
+    """Return the folder of a lab of the bundled conversation with its questions."""
     (chat,) = read_locomo(CONVERSATION)
-    with memlab.open() as lab:
+    folder = tmp_path_factory.mktemp("conversation") / "lab"
+    with memlab.open(folder) as lab:
         lab.remember(list(chat.conversation.rows()), chain=True)
         for question in chat.questions:
             if question.answerable and question.evidence:
                 lab.questions.add(question.text, wants=list(question.evidence))
+    return folder
+
+
+@pytest.fixture
+def lab(conversation, tmp_path):
+    shutil.copytree(conversation, tmp_path / "lab")
+    with memlab.open(tmp_path / "lab") as lab:
         yield lab
 
 

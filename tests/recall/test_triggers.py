@@ -97,8 +97,8 @@ def crowd(trigrams):
         yield lab
 
 
+@pytest.mark.long
 class TestThousands:
-    @pytest.mark.long
     def test_a_warning_surfaces_that_neither_words_nor_vectors_found(self, crowd):
         hits = crowd.recall("drop table 02123? on Monday", log=False)
         assert hits[0].id == 2124

@@ -86,16 +86,16 @@ def test_ten_results_and_one_probe_below_the_first_are_shown(log):
 @pytest.mark.parametrize(("probes", "pool"), [(1, 6), (2, 9), (3, 15), (5, 10)])
 def test_the_logged_probability_is_the_share_of_draws(log, probes, pool):
     recorded = memlab.record(search, log=log, limit=5, probes=probes, pool=pool)
-    for number in range(400):
+    for number in range(200):
         recorded(f"query {number}")
     _, candidates, exposures, _ = tables(recorded)
     band = candidates.filter(pl.col("rank") > 5)
     share = probes / (pool - 5)
     assert (band["propensity"] - share).abs().max() < 1e-12
     counts = exposures.filter("probe")["memory_id"].value_counts()["count"]
-    spread = math.sqrt(400 * share * (1 - share))
+    spread = math.sqrt(200 * share * (1 - share))
     assert counts.len() == pool - 5
-    assert ((counts - 400 * share).abs() <= 4 * spread + 1e-9).all()
+    assert ((counts - 200 * share).abs() <= 4 * spread + 1e-9).all()
 
 
 def test_the_draw_depends_on_the_seed_and_the_number_alone(tmp_path):

@@ -58,7 +58,7 @@ def in_use(lab: memlab.Lab) -> set[int]:
     return set(lab.memories.filter(lab.memories["status"].is_in(RECALLABLE))["id"])
 
 
-@examples(120, 100)
+@examples(120, 25)
 @given(
     st.tuples(resolutions, resolutions, resolutions),
     st.lists(st.lists(texts | told_rows, min_size=1, max_size=6), max_size=3),

@@ -207,7 +207,7 @@ def trial(pack, seed, count, folder, trigrams):
 
 @pytest.mark.parametrize("pack", PACKS)
 def test_the_old_word_is_nowhere(pack, tmp_path, trigrams):
-    trial(pack, 1, 6, tmp_path, trigrams)
+    trial(pack, 1, 3, tmp_path, trigrams)
 
 
 @pytest.mark.slow

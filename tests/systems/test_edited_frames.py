@@ -46,7 +46,7 @@ VALUES = {
 
 
 @given(st.data())
-@examples(60, 10)
+@examples(60, 4)
 def test_a_frame_does_what_an_edit_of_each_row_does_as_one_event(data):
     names = data.draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, unique=True))
     rows = data.draw(st.lists(st.integers(1, 4), min_size=1, unique=True))

@@ -258,6 +258,7 @@ def test_values_without_a_literal_are_refused(lab, item):
     assert not lab.policies.challenges
 
 
+@pytest.mark.long
 def test_forms_of_a_hundred_thousand_levels_are_refused(lab):
     nested, quoted, cyclic = hy.read("similarity"), hy.read(TEXT), [SIMILARITY]
     for _ in range(100_000):
