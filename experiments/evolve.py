@@ -7,6 +7,7 @@
     python experiments/evolve.py folds --data locomo-dev5.json           # from similarity alone, one chat left out
     python experiments/evolve.py against --data locomo-dev5.json         # a grid of fusion weights, and memlab.tune
     python experiments/evolve.py moonshot --data locomo-dev5.json        # from the shipped pack, one chat left out
+    python experiments/evolve.py moonshot --data beam100k --leave 2 --own --minutes 9   # with features of own_features.py
 
 In *planted*, the ground truth is a product of two features, and the start reads one of them. The column *recovered* is
 the share of the possible gain that the winner has on 2,000 recalls that no search read.
@@ -17,8 +18,11 @@ In *worlds*, the ground truth is one of five forms of three of eight features, w
 ``memlab.tune`` searches the weights of the sum of all features with as many programs as ``memlab.evolve``.
 
 In *folds*, a search reads four conversations, and its most promising policy is scored on the fifth. With four
-conversations, ``memlab.evolve`` splits them by question. In *against*, EvolveMem's action space is all 231 weights of
-semantic, keyword and temporal scores in steps of .05.
+conversations, ``memlab.evolve`` splits them by question.
+
+*against* is a ``memlab.Experiment``, whose seed is the number of the conversation left out. EvolveMem's action space is
+all 231 weights of semantic, keyword and temporal scores in steps of .05. ``memlab.tune`` scores as many policies as
+``memlab.evolve``.
 
 Seeds are those of ``--seed`` and on. Runs are sequential, in one process.
 """
@@ -27,17 +31,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import own_features
 import polars as pl
 from numpy.typing import NDArray
-from results import Results
+from results import Results, run_experiment
 
 import memlab
-from memlab.io.ingest import read_locomo
+from memlab.io.ingest import read_beam, read_locomo
+from memlab.kernel.policies import as_pack
+from memlab.science.evaluation import cluster_interval
 from memlab.science.evolution._data import Data, _recall_questions, read_data
 from memlab.science.evolution._search import open_search, run_round, score_program
 
@@ -95,6 +103,21 @@ def score(log: Log, *policies: Any) -> list[float]:
         for policy in compiled
     ]
     return [float(np.average(value, weights=weights)) for value in values]
+
+
+def score_questions(log: Log, policy: Any, metric: str) -> list[dict[str, Any]]:
+    """Return the metric of a policy in each recall of a log."""
+    data = read_data(log[0], policy, log[1], metric, [], 0, **SETTINGS)
+    return [
+        {"chat": chat, "decision": decision, "value": value}
+        for part in data.parts.values()
+        for chat, decision, value in zip(
+            part.log.decisions["project"].to_list(),
+            part.log.decisions["decision"].to_list(),
+            score_program(part, data.start, (), "").outcome.tolist(),
+            strict=True,
+        )
+    ]
 
 
 def search(log: Log, start: Any, budget: int, seed: int) -> memlab.science.evolution.Evolved:
@@ -223,28 +246,39 @@ def measure_worlds(arguments: Any) -> Iterator[dict[str, Any]]:
         }
 
 
+@cache
 def read_chats(path: Path) -> Log:
-    """Return the recalls and labels of conversations under the shipped pack, with all features."""
+    """Return the recalls and labels of conversations under the shipped pack, with all features.
+
+    The path is a file of LoCoMo or a folder of BEAM's chats.
+    """
     lab = memlab.open(pack="memlab")
-    chats = read_locomo(path)
+    chats = read_beam(path) if path.is_dir() else read_locomo(path)
     for chat in chats:
         lab.remember(chat.conversation.rows(project=chat.conversation.name), chain=True)
     lab.questions.add(chats)
     return _recall_questions(lab)
 
 
-def split_chats(path: Path, chats: list[str] | None) -> Iterator[tuple[str, Log, Log]]:
-    """Return the other conversations and the one left out, in turn."""
+def split_chats(
+    path: Path, chats: list[str] | None, leave: int = 1
+) -> Iterator[tuple[str, Log, Log]]:
+    """Return the other conversations and those left out, in turn."""
     slates, labels = read_chats(path)
-    for name in chats or sorted(slates.decisions.select("project").unique().collect()["project"]):
+    names = sorted(slates.decisions.select("project").unique().collect()["project"])
+    for first in range(0, len(names), leave):
+        left_out = names[first : first + leave]
+        if chats and not set(left_out) & set(chats):
+            continue
+        condition = pl.col("project").is_in(left_out)
         inside, outside = (
             (
-                part := slates.filter(condition),
+                part := slates.filter(side),
                 labels.join(part.decisions.select("decision").collect(), on="decision", how="semi"),
             )
-            for condition in (pl.col("project") != name, pl.col("project") == name)
+            for side in (~condition, condition)
         )
-        yield name, inside, outside
+        yield " ".join(left_out), inside, outside
 
 
 def measure_folds(arguments: Any, start: str = "similarity") -> Iterator[dict[str, Any]]:
@@ -269,50 +303,161 @@ def measure_folds(arguments: Any, start: str = "similarity") -> Iterator[dict[st
 
 
 def measure_moonshot(arguments: Any) -> Iterator[dict[str, Any]]:
-    """Return the same from the shipped pack."""
-    yield from measure_folds(arguments, "memlab")
+    """Return the search from the shipped pack, with each question of the chats left out.
 
+    *chosen* is the policy that the selection part prefers, *searched* the one with the best value on
+    the search part, and *used* the winner or, if nothing better was found, the shipped pack.
+    """
+    if arguments.own:
+        own_features.register()
+    for name, inside, outside in split_chats(arguments.data, arguments.chats, arguments.leave):
+        begun = time.process_time()
 
-def measure_against(arguments: Any) -> Iterator[dict[str, Any]]:
-    """Return the metric of three searches on the chat left out: a grid, memlab.tune and memlab.evolve."""
-    fused = (
-        "(fn [similarity lexical recency] "
-        "(+ (* {} (min-max similarity)) (* {} (min-max lexical)) (* {} (min-max recency))))"
-    )
-    steps = range(21)
-    weights = [(a / 20, b / 20, (20 - a - b) / 20) for a, b in product(steps, steps) if a + b <= 20]
-    names = [
-        "similarity",
-        "lexical",
-        "recency",
-        "coverage",
-        "around-lexical",
-        "session-lexical",
-        "session-seed",
-        "late",
-    ]
-    terms = [f"(* (param :{name} 0.5 :low 0 :high 1) (min-max {name}))" for name in names]
-    linear = f"(fn [{' '.join(names)}] (+ {' '.join(terms)}))"
-    for name, inside, outside in split_chats(arguments.data, arguments.chats):
-        scores = score(inside, *(fused.format(*point) for point in weights))
-        grid = weights[int(np.argmax(scores))]
-        fitted = memlab.tune(
+        def stop(frame: pl.DataFrame, begun: float = begun) -> None:
+            """Interrupt the search after its processor time; the rounds so far are the result."""
+            if time.process_time() - begun > arguments.minutes * 60:
+                raise KeyboardInterrupt
+
+        evolved = memlab.evolve(
             inside[0],
-            linear,
+            "memlab",
             labels=inside[1],
             metric=METRIC,
-            cluster="decision",
-            folds=2,
-            budget=arguments.budget // 3,
+            budget=arguments.budget,
+            seed=arguments.seed,
+            progress=stop,
         )
-        evolved = search(inside, "similarity", arguments.budget, arguments.seed)
+        seconds = round(time.process_time() - begun)
+        start, searched = str(evolved.front["policy"][0]), str(evolved.frame["policy"][0])
+        policies = {"shipped": start, "chosen": choose(evolved), "searched": searched}
+        winner = evolved.front.filter(hash=evolved.best_hash or evolved.front["hash"][0])
+        policies["used"] = str(winner["policy"][0])
+        gain = evolved.gain
         yield {
             "left out": name,
-            "grid": score(outside, fused.format(*grid))[0],
-            "tune": score(outside, fitted.policy)[0],
-            "evolve": score(outside, choose(evolved))[0],
-            "shipped": score(outside, "memlab")[0],
+            "tried": evolved.tried,
+            "seconds": seconds,
+            "better": evolved.best is not None,
+            "gain inside": None if gain is None else gain.value,
+            "low": None if gain is None else gain.low,
+            "high": None if gain is None else gain.high,
+            "missed": evolved.front["gain_high"].max(),
+            "clusters": dict(evolved.clusters),
+            "questions": [
+                row | {"policy": kind, "metric": metric}
+                for metric in (METRIC, "recall@10")
+                for kind, policy in policies.items()
+                for row in score_questions(outside, policy, metric)
+            ],
+            "policies": policies,
+            "front": evolved.front.drop("policy").to_dicts(),
         }
+
+
+def summarise(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Return the mean of each policy of *moonshot* on the chats left out, and its gain by chat and by question."""
+    frame = pl.DataFrame([question for row in rows for question in row["questions"]])
+    lines = []
+    for (metric, policy), part in frame.group_by("metric", "policy", maintain_order=True):
+        shipped = frame.filter(metric=metric, policy="shipped")
+        paired = part.join(
+            shipped, on=["chat", "decision"], suffix="_shipped", maintain_order="left"
+        )
+        gain = (paired["value"] - paired["value_shipped"]).to_numpy()
+        line: dict[str, Any] = {
+            "metric": metric,
+            "policy": policy,
+            "value": part["value"].mean(),
+            "gain": gain.mean(),
+            "changed": int((gain != 0).sum()),
+            "questions": len(gain),
+        }
+        for unit, clusters in (("chats", paired["chat"]), ("questions", paired["decision"])):
+            interval = cluster_interval(gain, clusters.to_numpy())
+            line |= {f"{end} by {unit}": getattr(interval, end, None) for end in ("low", "high")}
+        lines.append(line)
+    return pl.DataFrame(lines)
+
+
+FUSED = (
+    "(fn [similarity lexical recency] "
+    "(+ (* {} (min-max similarity)) (* {} (min-max lexical)) (* {} (min-max recency))))"
+)
+"""The form of EvolveMem's action space."""
+_TUNED = [
+    "similarity",
+    "lexical",
+    "recency",
+    "coverage",
+    "around-lexical",
+    "session-lexical",
+    "session-seed",
+    "late",
+]
+STARTS = {
+    "grid": FUSED.format(1, 0, 0),
+    "tune": f"(fn [{' '.join(_TUNED)}] (+ "
+    + " ".join(f"(* (param :{name} 0.5 :low 0 :high 1) (min-max {name}))" for name in _TUNED)
+    + "))",
+    "evolve": "similarity",
+    "shipped": "memlab",
+}
+"""The policy from which each way of *against* starts; the features of *tune* were chosen by hand."""
+
+
+def search_grid(inside: Log, budget: int) -> str:
+    """Return the best of all fusion weights in steps of .05."""
+    steps = range(21)
+    weights = [(a / 20, b / 20, (20 - a - b) / 20) for a, b in product(steps, steps) if a + b <= 20]
+    texts = [FUSED.format(*point) for point in weights]
+    return texts[int(np.argmax(score(inside, *texts)))]
+
+
+def search_tune(inside: Log, budget: int) -> Any:
+    """Return the policy with tuned weights; a point is scored on two folds and on all questions."""
+    return memlab.tune(
+        inside[0],
+        STARTS["tune"],
+        labels=inside[1],
+        metric=METRIC,
+        cluster="decision",
+        folds=2,
+        budget=budget // 3,
+    ).policy
+
+
+WAYS: dict[str, Callable[[Log, int], Any]] = {
+    "grid": search_grid,
+    "tune": search_tune,
+    "evolve": lambda inside, budget: choose(search(inside, "similarity", budget, 0)),
+    "shipped": lambda inside, budget: "memlab",
+}
+
+
+def measure_way(pack: memlab.Pack, data: Path, fold: int, budget: int) -> pl.DataFrame:
+    """Search from a pack on all conversations but one, and score each question of that one."""
+    way = next(
+        name for name, start in STARTS.items() if as_pack(start, None, name).hash == pack.hash
+    )
+    _, inside, outside = list(split_chats(data, None))[fold]
+    rows = score_questions(outside, WAYS[way](inside, budget), METRIC)
+    return pl.DataFrame(rows).select(question="decision", cluster="chat", **{METRIC: "value"})
+
+
+def run_against(arguments: Any) -> None:
+    """Compare a grid, memlab.tune, memlab.evolve and the shipped pack, as an experiment."""
+    experiment = memlab.Experiment(
+        "evolve-against",
+        STARTS,
+        arguments.data,
+        metrics=METRIC,
+        seeds=range(len(read_locomo(arguments.data))),
+        folder=arguments.results,
+        measure=partial(measure_way, budget=arguments.budget or 900),
+    )
+    run_experiment(experiment)
+    for name in ("grid", "tune", "shipped"):
+        print(f"\n{experiment.compare('evolve', name)}")
 
 
 STUDIES: dict[str, tuple[Callable[[Any], Iterator[dict[str, Any]]], int, int]] = {
@@ -321,8 +466,7 @@ STUDIES: dict[str, tuple[Callable[[Any], Iterator[dict[str, Any]]], int, int]] =
     "null": (measure_null, 1_000, 100),
     "worlds": (measure_worlds, 6_000, 10),
     "folds": (measure_folds, 20_000, 1),
-    "against": (measure_against, 6_000, 1),
-    "moonshot": (measure_moonshot, 10_000, 1),
+    "moonshot": (measure_moonshot, 10**6, 1),
 }
 """The studies, with the default number of programs and of runs."""
 
@@ -330,15 +474,23 @@ STUDIES: dict[str, tuple[Callable[[Any], Iterator[dict[str, Any]]], int, int]] =
 def main() -> None:
     """Run a study, and print its rows and their means."""
     parser = Results.build_parser(__doc__)
-    parser.add_argument("study", choices=STUDIES)
+    parser.add_argument("study", choices=[*STUDIES, "against"])
     parser.add_argument("--data", type=Path, help="conversations in LoCoMo's format")
     parser.add_argument(
         "--chats", nargs="+", help="the conversations to leave out, in turn; default: all"
     )
     parser.add_argument("--budget", type=int, help="programs of a search")
+    parser.add_argument(
+        "--leave", type=int, default=1, help="chats left out at a time, in moonshot"
+    )
+    parser.add_argument("--own", action="store_true", help="add the features of own_features.py")
+    parser.add_argument("--minutes", type=float, default=np.inf, help="processor time, in moonshot")
     parser.add_argument("--runs", type=int, help="runs, each with its own seed")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     arguments = parser.parse_args()
+    if arguments.study == "against":
+        run_against(arguments)
+        return
     study, budget, runs = STUDIES[arguments.study]
     arguments.budget, arguments.runs = arguments.budget or budget, arguments.runs or runs
     results = Results(
@@ -347,10 +499,12 @@ def main() -> None:
     rows = []
     for row in study(arguments):
         rows.append(row)
+        results.write_table(rows)
         print(
             "  ".join(
                 f"{key} {value:.4f}" if isinstance(value, float) else f"{key} {value}"
                 for key, value in row.items()
+                if not isinstance(value, list | dict)
             ),
             flush=True,
         )
@@ -360,6 +514,8 @@ def main() -> None:
         frame.height,
         frame.select((pl.selectors.numeric() | pl.selectors.boolean()).mean()).to_dicts()[0],
     )
+    if "questions" in frame.columns and "policies" in frame.columns:
+        print(summarise(rows))
     results.save(rows)
 
 
