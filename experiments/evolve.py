@@ -7,6 +7,7 @@
     python experiments/evolve.py folds --data locomo-dev5.json           # from similarity alone, one chat left out
     python experiments/evolve.py against --data locomo-dev5.json         # a grid of fusion weights, and memlab.tune
     python experiments/evolve.py moonshot --data locomo-dev5.json        # from the shipped pack, one chat left out
+    python experiments/evolve.py correct --data beam100k --leave 2 --own    # the shipped pack plus a fitted sum
     python experiments/evolve.py moonshot --data beam100k --leave 2 --own --minutes 9   # with features of own_features.py
 
 In *planted*, the ground truth is a product of two features, and the start reads one of them. The column *recovered* is
@@ -44,12 +45,23 @@ from results import Results, run_experiment
 
 import memlab
 from memlab.io.ingest import read_beam, read_locomo
-from memlab.kernel.policies import as_pack
+from memlab.kernel.policies import FEATURES, as_pack
 from memlab.science.evaluation import cluster_interval
-from memlab.science.evolution._data import Data, _recall_questions, read_data
+from memlab.science.evolution._data import (
+    Data,
+    Part,
+    _list_features,
+    _read_part,
+    _recall_questions,
+    read_data,
+)
 from memlab.science.evolution._search import open_search, run_round, score_program
+from memlab.science.regression import fit_logistic
+from memlab.subjects.lens import replace, subtrees
+from memlab.subjects.lens.packing import text_of
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Log = tuple[memlab.Slates, pl.DataFrame]
 METRIC = "recall@5"
 SETTINGS: dict[str, Any] = {
@@ -354,6 +366,113 @@ def measure_moonshot(arguments: Any) -> Iterator[dict[str, Any]]:
         }
 
 
+PENALTIES = (0.01, 0.1, 1.0, 3.0, 10.0)
+"""The penalties of half the squared weights for each pair of a correction."""
+HARD, RANDOM, WANTED = 15, 10, 5
+"""The pairs of a recall: at most 5 wanted candidates, each with 15 others that the start ranks highest, and 10 random."""
+_FREE = 30.0
+"""The factor of the start's column, with which the penalty of its weight is negligible."""
+
+
+def measure_correct(arguments: Any) -> Iterator[dict[str, Any]]:
+    """Return the shipped policy plus a weighted sum of features, with each question of the chats left out.
+
+    The sum is fitted to all other chats. Five parts of these, left out in turn, choose its penalty.
+    """
+    if arguments.own:
+        own_features.register()
+    slates, labels = read_chats(arguments.data)
+    data = read_data(slates, "memlab", labels, METRIC, [], 0, **SETTINGS)
+    names = _list_features(data.prepared, data.base, data.start, data.prepared.log)
+    whole = np.arange(len(data.prepared.log))
+    part = _read_part(data.prepared, whole, names, labels, METRIC)
+    start, recall = part.matrix.scores(data.start), part.log.recall
+    terms, columns = [], []
+    for feature, item in data.signature.inputs.items():
+        certain = feature in FEATURES and not FEATURES[feature].nullable
+        value = feature if certain else f"(if-null {feature} 0)"
+        scaled = f"(min-max {feature})" if certain else f"(if-null (min-max {feature}) 0)"
+        for term in {"num": [value, scaled], "bool": [f"(if {feature} 1 0)"]}.get(item.type, []):
+            values = part.matrix.scores(
+                data.compile(f"(fn [{feature}] (+ (* 1 {term}) (min-max 0)))")
+            )
+            if np.isfinite(values).all() and values.std() > 0:
+                terms.append((feature, term))
+                columns.append(values)
+    table = np.column_stack(columns)
+    better, worse = pair_hard(part, start, arguments.seed)
+    chats = np.array(part.log.decisions["project"].to_list())
+    of_pair = chats[recall[better]]
+    difference, own = table[better] - table[worse], start[better] - start[worse]
+
+    def fit(rows: NDArray[np.bool_], penalty: float) -> Floats:
+        """Return the weights of all terms, and of the start."""
+        pairs = np.column_stack([difference[rows], own[rows]])
+        scale = np.sqrt(np.mean(pairs**2, axis=0))
+        shrink = np.append(np.full(len(terms), 1 / np.sqrt(penalty * len(pairs))), _FREE)
+        shrink /= np.where(scale > 0, scale, np.inf)
+        turned = np.where(np.arange(len(pairs)) % 2, -1.0, 1.0)
+        return np.asarray(fit_logistic(pairs * shrink * turned[:, None], turned > 0)[:-1] * shrink)
+
+    def outcome(weights: Floats) -> Floats:
+        """Return the metric of each recall."""
+        scores = table @ weights[:-1] + weights[-1] * start
+        return np.nan_to_num(part.goal.statistic(part.goal.totals(scores)))
+
+    before = outcome(np.append(np.zeros(len(terms)), 1.0))
+    listed = sorted(set(chats))
+    for first in range(0, len(listed), arguments.leave):
+        left_out = listed[first : first + arguments.leave]
+        begun = time.process_time()
+        inside = [name for name in listed if name not in left_out]
+        gains = dict.fromkeys(PENALTIES, 0.0)
+        for number, penalty in product(range(min(5, len(inside))), PENALTIES):
+            held = inside[number::5]
+            weights = fit(np.isin(of_pair, inside) & ~np.isin(of_pair, held), penalty)
+            gains[penalty] += (outcome(weights) - before)[np.isin(chats, held)].sum()
+        penalty = max(PENALTIES, key=lambda one: (round(gains[one], 9), one))
+        weights = fit(np.isin(of_pair, inside), penalty)
+        sums = [f"(* {weights[i]:.6g} {term})" for i, (_, term) in enumerate(terms)]
+        # Sums of ten, because a chain of operations has a limit.
+        groups = [f"(+ 0 {' '.join(sums[i : i + 10])})" for i in range(0, len(sums), 10)]
+        text = f"(+ (* {weights[-1]:.6g} {subtrees(data.start)[0].source}) {' '.join(groups)})"
+        policy = replace(data.start, (), text, extend=True)
+        outside = (
+            part_of := slates.filter(pl.col("project").is_in(left_out)),
+            labels.join(part_of.decisions.select("decision").collect(), on="decision", how="semi"),
+        )
+        policies = {"shipped": text_of(data.start), "corrected": text_of(policy)}
+        yield {
+            "left out": " ".join(left_out),
+            "penalty": penalty,
+            "gain inside": gains[penalty] / np.isin(chats, inside).sum(),
+            "seconds": round(time.process_time() - begun),
+            "questions": [
+                row | {"policy": kind, "metric": metric}
+                for metric in (METRIC, "recall@10")
+                for kind, text in policies.items()
+                for row in score_questions(outside, text, metric)
+            ],
+            "policies": policies,
+        }
+
+
+def pair_hard(part: Part, start: Floats, seed: int) -> tuple[Ints, Ints]:
+    """Return pairs of a wanted candidate and another, most of which the start ranks high."""
+    rng, recall = np.random.default_rng(seed), part.log.recall
+    wanted = np.zeros(len(recall), dtype=bool)
+    wanted[part.goal.rows] = True  # type: ignore[union-attr]
+    better, worse = [], []
+    for rows in np.split(np.arange(len(recall)), np.flatnonzero(np.diff(recall)) + 1):
+        others = rows[~wanted[rows]]
+        highest = others[np.argsort(-start[others], kind="stable")][:HARD]
+        drawn = rng.choice(others, min(RANDOM, len(others)), replace=False)
+        for row in rows[wanted[rows]][:WANTED]:
+            worse += [*highest, *drawn]
+            better += [row] * (len(highest) + len(drawn))
+    return np.array(better), np.array(worse)
+
+
 def summarise(rows: list[dict[str, Any]]) -> pl.DataFrame:
     """Return the mean of each policy of *moonshot* on the chats left out, and its gain by chat and by question."""
     frame = pl.DataFrame([question for row in rows for question in row["questions"]])
@@ -466,6 +585,7 @@ STUDIES: dict[str, tuple[Callable[[Any], Iterator[dict[str, Any]]], int, int]] =
     "null": (measure_null, 1_000, 100),
     "worlds": (measure_worlds, 6_000, 10),
     "folds": (measure_folds, 20_000, 1),
+    "correct": (measure_correct, 0, 1),
     "moonshot": (measure_moonshot, 10**6, 1),
 }
 """The studies, with the default number of programs and of runs."""

@@ -12,9 +12,10 @@ from test_evolve import SETTINGS, START, build_log, search
 
 import memlab
 from memlab.science.evolution._data import Data, read_data
+from memlab.science.evolution._evolve import _select
 from memlab.science.evolution._linear import _pair, fit_linear
 from memlab.science.evolution._matrix import LabelGoal
-from memlab.science.evolution._search import score_program
+from memlab.science.evolution._search import open_search, score_program
 
 
 def read(log: Any, **options: Any) -> Data:
@@ -32,6 +33,41 @@ def test_a_weighted_sum_is_found_by_the_fit_and_stays_until_the_selection() -> N
     assert found.lineage.filter(pl.col("operator") == "linear")["parents"][0].to_list() == [
         data.start.hash
     ]
+
+
+@pytest.mark.parametrize("worth", ["sum", "gate"])
+def test_a_weighted_sum_is_preferred_unless_another_is_better_by_two_standard_errors(
+    worth: str,
+) -> None:
+    forms = {
+        "sum": lambda v: v["b"] - v["c"] + 1.0 * np.random.default_rng(3).random(v["a"].shape),
+        "gate": lambda v: np.where(v["c"] > 0.5, v["b"], v["a"]),
+    }
+    data = read(build_log(forms[worth]))
+    space, state = open_search(data, 0, 60)
+    programs = [
+        *[(policy, "linear") for policy in fit_linear(data, 0)],
+        (data.compile("(fn [a b c] (if (> c 0.5) b a))"), "propose"),
+        *[(data.compile(f"(fn [b c] (- b (* {k} c)))"), "propose") for k in (0.8, 0.9, 1.1, 1.2)],
+    ]
+    for policy, operator in programs:
+        state.archive.add(score_program(space.part, policy, (), operator))
+    by_cluster = {
+        one.policy.hash: score_program(data.parts["selection"], one.policy, (), "").clusters
+        for one in state.archive.programs
+    }
+    means = {key: sum(values) / len(values) for key, values in by_cluster.items()}
+    best = max(means, key=lambda key: means[key])
+    linear = max(
+        (key for key in means if key in {p.hash for p in fit_linear(data, 0)}),
+        key=lambda key: means[key],
+    )
+    gaps = [x - y for x, y in zip(by_cluster[best], by_cluster[linear], strict=True)]
+    mean = sum(gaps) / len(gaps)
+    error = (sum((gap - mean) ** 2 for gap in gaps) / len(gaps)) ** 0.5 / len(gaps) ** 0.5
+    assert best != linear
+    assert (mean <= 2 * error) == (worth == "sum")
+    assert _select(data, state)[0].policy.hash == (linear if worth == "sum" else best)
 
 
 def test_the_fit_reads_no_label_of_the_report_part() -> None:

@@ -98,7 +98,8 @@ def evolve(
 
     Clusters are split into three parts that never mix. Weighted sums of the features are fitted to the
     search part; programs are bred and their constants tuned there. The selection part chooses at most
-    four of them. The report part measures these once.
+    four of them, first a weighted sum unless another is better by two standard errors. The report part
+    measures these once.
 
     Parameters
     ----------
@@ -416,28 +417,33 @@ def _archive_frame(state: State) -> pl.DataFrame:
 
 
 def _select(data: Data, state: State) -> list[Program]:
-    """Return at most four policies: the best on the selection part, and smaller ones that beat the start.
+    """Return at most four policies: the preferred one, the best on the selection part, and smaller ones.
 
-    If none beats the start, only the best policy is returned.
+    All beat the start; if none does, only the best policy is returned. The preferred policy is a linear one
+    unless the best is better by two standard errors: what is bred overfits more.
     """
     part = data.parts["selection"]
     start = score_program(part, data.start, (), "start")
     scored = [
-        (score_program(part, program.policy, program.parents, program.operator).value, program)
+        score_program(part, program.policy, program.parents, program.operator)
         for program in state.archive.programs
         if program.policy.hash != data.start.hash
         and (program.outcome != state.archive.start.outcome).any()
     ]
     # Among equal values on the selection part, the smaller program overfits less.
-    scored.sort(key=lambda pair: (-pair[0], pair[1].size, pair[1].policy.hash))
+    scored.sort(key=lambda program: (-program.value, program.size, program.policy.hash))
     front: list[Program] = []
-    for value, program in scored:
-        if value > start.value and (not front or program.size < front[-1].size):
+    for program in scored:
+        if program.value > start.value and (not front or program.size < front[-1].size):
             front.append(program)
-    if not front:
-        # The best of the rest still bounds what was missed.
-        front = [program for _, program in scored[:1]]
-    return front[:_FINALISTS]
+    linear = next((program for program in scored if program.operator == "linear"), None)
+    if front and linear is not None and linear.value > start.value:
+        differences = np.nan_to_num(front[0].clusters - linear.clusters)
+        error = differences.std() / np.sqrt(len(differences))
+        if front[0].value - linear.value <= 2 * error:
+            front = [linear, *(program for program in front if program is not linear)]
+    # Without any, the best of the rest still bounds what was missed.
+    return front[:_FINALISTS] or scored[:1]
 
 
 def _judge(
