@@ -635,7 +635,8 @@ def main() -> None:
         frame.select((pl.selectors.numeric() | pl.selectors.boolean()).mean()).to_dicts()[0],
     )
     if "questions" in frame.columns and "policies" in frame.columns:
-        print(summarise(rows))
+        with pl.Config(tbl_cols=-1, tbl_width_chars=200):
+            print(summarise(rows))
     results.save(rows)
 
 
