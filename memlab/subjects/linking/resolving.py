@@ -486,7 +486,7 @@ class _Decision:
         return self.root.get(row, row)
 
     def _replace_by(self, fresh: int, other: int, outcome: Outcome) -> bool:
-        """Replace a new row with another row; return False if a cycle would result."""
+        """Replace a new row; return False if that makes a cycle or the row has a successor."""
         if self._leads_to(other, fresh) or fresh in self.successor:
             return False
         self.root[fresh], self.outcome[fresh] = other, outcome
