@@ -103,6 +103,61 @@ def test_codex_is_read_too(tmp_path):
     ]
 
 
+REJECTED = (
+    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "
+    "new_string was NOT written to the file). To tell you how to proceed, the user said:\n"
+)
+
+
+def test_what_a_user_says_within_other_records_of_the_host_is_read(tmp_path):
+    commit = {
+        "type": "tool_use",
+        "id": "2",
+        "name": "Bash",
+        "input": {"command": "git commit -m x"},
+    }
+    results = [
+        {"type": "tool_result", "tool_use_id": "2", "content": text, "is_error": failed}
+        for text, failed in (
+            (f"{REJECTED}leave the co-authored-by trailer off, legal had a thing about it", True),
+            (f"{REJECTED}The user wants to clarify these questions.", True),
+            (f"{REJECTED}a file may quote this sentence too", False),
+            ("User has answered your questions.", False),
+        )
+    ]
+    queued = {"type": "queued_command", "prompt": "the port is 8010 here", "commandMode": "prompt"}
+    path = tmp_path / "t.jsonl"
+    path.write_text(
+        "\n".join(
+            [
+                line("user", "Commit it."),
+                line("assistant", [commit]),
+                *(line("user", [result]) for result in results[:3]),
+                line("user", [results[3]], toolUseResult={"answers": {"Which branch?": "main"}}),
+                json.dumps({"type": "attachment", "attachment": queued}),
+                json.dumps(
+                    {
+                        "type": "attachment",
+                        "attachment": queued | {"commandMode": "task-notification"},
+                    }
+                ),
+            ]
+        )
+    )
+    messages = [message["content"] for message in read_transcript(path)]
+    assert [content for content in messages if isinstance(content, str)] == [
+        "Commit it.",
+        "leave the co-authored-by trailer off, legal had a thing about it",
+        "Which branch? main",
+        "the port is 8010 here",
+    ]
+    lab = memlab.open()
+    answer_hook(lab, event("SessionEnd", path))
+    kinds = dict(zip(lab.memories["kind"], lab.memories["text"], strict=True))
+    assert kinds["human-feedback"].startswith("leave the co-authored-by trailer off")
+    assert "gotcha" not in kinds
+
+
 def test_events_twice_late_and_without_a_transcript(tmp_path):
     lab = memlab.open()
     first = claude(tmp_path / "1.jsonl")

@@ -279,7 +279,11 @@ class TestDeciding:
     @pytest.mark.parametrize("tier_2", [200, 400])
     def test_names_take_at_most_half_of_tier_2(self, lab, tier_2):
         lab.remember(
-            [{"text": f"note {n}", "files": ["src/goat.py"]} for n in range(30)], linking="off"
+            [
+                {"text": f"note {n}: it is milked at six o'clock", "files": ["src/goat.py"]}
+                for n in range(30)
+            ],
+            linking="off",
         )
         lab.remember([f"the goat eats hay {n}" for n in range(30)], linking="off")
         lab.policies.use(

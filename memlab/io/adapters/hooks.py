@@ -8,6 +8,7 @@ stored once.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,12 @@ _LINE_BYTES = 4 << 20
 _KEPT = 4_000
 """Characters that are kept of the beginning and of the end of a text; errors are at either end."""
 
-# What hosts write in the name of the user: orders of the program, instructions, notices of interruptions.
-_BY_THE_HOST = ("<", "# AGENTS.md", "[Request interrupted", "Caveat: ")
+# What hosts write in the name of the user: orders of the program, instructions, notices of interruptions. A result of a
+# rejected call quotes the user.
+_BY_THE_HOST = ("<", "# AGENTS.md", "[Request interrupted", "Caveat: ", "The user wants to clarify")
+_TOLD = re.compile(
+    r"\A(?:Error: )?The user doesn't want to .*?the user said:\s*(.+?)(?:\n\nNote: .*)?\Z", re.S
+)
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
 
 HOSTS = {
@@ -173,33 +178,44 @@ def read_transcript(path: Path, folder: str = "") -> Iterator[dict[str, Any]]:
                 continue
             try:
                 entry = json.loads(line)
-                message = _read_entry(entry, folder) if isinstance(entry, dict) else None
+                messages = _read_entry(entry, folder) if isinstance(entry, dict) else []
             except (ValueError, RecursionError):
                 continue  # half a line, at the cut or while the host writes, or a deeply nested line
-            if message is not None:
-                yield message
+            yield from messages
 
 
-def _read_entry(entry: Mapping[str, Any], folder: str) -> dict[str, Any] | None:
-    """Return the message in a transcript's line, or None for lines without a spoken message."""
+def _read_entry(entry: Mapping[str, Any], folder: str) -> list[dict[str, Any]]:
+    """Return the messages in a transcript's line: one, none, or one with words of the user in results of tools."""
     if any(entry.get(name) is True for name in _NOT_SAID):
-        return None
-    payload = entry.get("payload")
+        return []
+    payload, attached = entry.get("payload"), entry.get("attachment")
     item: Mapping[str, Any] | None
+    if (
+        isinstance(attached, dict) and attached.get("type") == "queued_command"
+    ):  # said while the agent worked
+        if attached.get("commandMode", "prompt") != "prompt":
+            return []
+        entry = {**entry, "type": "user", "role": "user", "content": attached.get("prompt")}
     if isinstance(payload, dict):
         item = payload if entry.get("type") == "response_item" else None
     else:
         item = entry if entry.get("type") in ("user", "assistant") else None
     if item is None:
-        return None
+        return []
     message = {**_clean(unwrap_message(item), folder), "at": entry.get("timestamp")}
     try:
         parsed = parse_messages([message])
     except InputError:
-        return None
+        return []
     if any(part.role == "user" and part.text.lstrip().startswith(_BY_THE_HOST) for part in parsed):
-        return None
-    return message
+        return []
+    told = [_TOLD.match(part.text) for part in parsed if part.role == "tool" and part.failed]
+    texts = [match[1] for match in told if match and not match[1].startswith(_BY_THE_HOST)]
+    result = entry.get("toolUseResult")
+    if isinstance(result, dict) and isinstance(result.get("answers"), dict):
+        texts += [f"{question} {answer}" for question, answer in result["answers"].items()]
+    said = {"role": "user", "at": message["at"]}
+    return [message, *({**said, "content": _clean(text, folder)} for text in texts)]
 
 
 def _clean(value: Any, folder: str) -> Any:

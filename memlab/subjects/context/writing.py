@@ -322,7 +322,7 @@ def _write_entry(
     steps = _write_steps(state, row)
     words = quote_line(state.notes["summary"].value_at(row) or steps or text)
     files = state.lists["files"].value_at(row)
-    if files:
+    if files and form == "warning":
         further_files = f" (+{len(files) - 1})" if len(files) > 1 else ""
         with_head = Entry(
             row + 1,
@@ -333,7 +333,7 @@ def _write_entry(
         )
         if measure(with_head.head) <= 2 * maximum:
             return fit_entry(with_head, maximum)
-    if day and form == "note" and not steps:
+    if day and form == "note" and not steps and not files:
         source = f", {quote_line(speaker)}" if speaker else ""
         words = (
             f"{from_micros(int(state.numbers['created'].values[row])):%Y-%m-%d}{source}: {words}"

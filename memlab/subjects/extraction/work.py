@@ -53,6 +53,8 @@ _MOST_COMMAND = 100
 _MOST_EXPLAINED = 30
 # The minimum words of a lesson, and of its words that name something.
 _FEWEST_WORDS, _FEWEST_TELLING = 4, 3
+# The words above which a sentence that refers back says enough by itself.
+_MANY = 6
 # The minimum number of named things in a fact that an agent found.
 _FEWEST_NAMES = 2
 # The words from which a rejection without a name says what is wrong.
@@ -109,6 +111,8 @@ _ERRORS = (
     re.compile(r"^.*\b[1-9]\d* (?:failed|failures?|errors?)\b.*$", re.M),
     re.compile(r"^(?:FAILED|FAIL|ERROR|Traceback|panic)\b.*$", re.M),
 )
+# How Claude Code begins the result of a call that the user rejected.
+_REJECTED = re.compile(r"(?:Error: )?The user doesn't want to ")
 # Errors of commands and names that do not exist.
 _MISSING = re.compile(r"command not found|No such file|not recognized", re.IGNORECASE)
 _NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
@@ -120,6 +124,15 @@ _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?(?:\n\2\b|\Z)", re.S)
 _ASKS = re.compile(r"\s(?:--help|--version|-h)\b")
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.S)
 _MARKS = " \n\t=-*>#\u2022"
+# Negations without their apostrophe, as people type them, and an announcement before a sentence ("next, unrelated: ...").
+_HASTY = re.compile(
+    r"\b(do|does|did|is|are|was|were|wo|ca|should|must|have|has|would|could)nt\b", re.IGNORECASE
+)
+_LEAD = re.compile(r"^[^:`\"]{1,40}:\s+")
+# A sentence whose replacement follows.
+_REPLACED = re.compile(r"\b(?:scrap|scratch|forget|drop|ditch) (?:that|this|it)\W*$", re.IGNORECASE)
+# What an agent did in a session: names of commits and of pull requests.
+_OF_THE_SESSION = re.compile(r"\bPR #?\d|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b")
 
 
 @dataclass
@@ -231,9 +244,14 @@ def _read_call(number: int, name: str, arguments: str) -> Call:
     return Call(number, "" if is_edit else command, (*patched, *paths), is_edit)
 
 
-def _read_result(message: Message) -> tuple[bool, str]:
-    """Return whether a tool result reports a failure, and its most informative line."""
+def _read_result(message: Message) -> tuple[bool | None, str]:
+    """Return whether a tool result reports a failure, and its most informative line.
+
+    A call that the user rejected neither failed nor passed.
+    """
     text = message.text
+    if _REJECTED.match(text):
+        return None, ""
     if text.startswith("{"):  # Codex wraps what a command printed
         try:
             wrapped = json.loads(text)
@@ -339,7 +357,10 @@ class _Work:
                 paths = _PATH.findall(f"{call.error} {call.command}")
                 files = [*edited, *paths, *self.files_of(self.turns[call.number])]
                 programs = [program, after.program]
-                yield self.propose("gotcha", text, call.number, files, (0, 0), programs)
+                lesson = self.propose("gotcha", text, call.number, files, (0, 0), programs)
+                if _is_own_mistake(text):
+                    lesson.fields["confidence"] = 0.4
+                yield lesson
 
     def _find_replacement(self, call: Call) -> Call | None:
         """Return a command of the same turn that replaces one that never passed.
@@ -396,7 +417,8 @@ class _Work:
         message, turn = self.messages[number], self.turns[number]
         text, by_user = message.text, message.role == "user"
         is_first = by_user and self.calls[0].number > number
-        if by_user and not is_first and (rejection := _read_rejection(text)):
+        of_call = number > 0 and _REJECTED.match(self.messages[number - 1].text) is not None
+        if by_user and not is_first and (rejection := _read_rejection(text, of_call=of_call)):
             calls = (call.command for call in reversed(self.calls_of[turn - 1]))
             done = next(filter(None, calls), "")
             if done and len(words_of(rejection)) < 2 * _SHORT:
@@ -419,14 +441,20 @@ class _Work:
         by_user = message.role == "user"
         before = self._last_words(number)
         lessons: list[tuple[str, str, int, int]] = []
-        last = -1
+        last, end = -1, 0
         for start, stop, sentence in _list_sentences(message.text):
-            words = words_of(sentence)
+            words = _split_words(sentence)
+            # a question, which is not listed, may name what the sentence is about
+            asked = " ".join(_FENCE.sub(" ", message.text[end:start]).split()).strip(_MARKS)
+            before, end = shorten(asked, _MOST_EXPLAINED) or before, stop
+            is_replacement = by_user and _REPLACED.search(before) is not None
             sort = _choose_sort(sentence, padded(words), by_user=by_user, is_first=is_first)
             if sort == "statement" and not by_user and not self._is_finding(number):
                 sort = None
             refers = words[:1] and words[0] in vocabulary("session", "back")
-            explains = last == start and (refers or lessons[-1][0] == "cause" or "it" in words[1:4])
+            explains = last == start and (
+                refers or lessons[-1][0] == "cause" or "it" in words[1:4] or is_replacement
+            )
             if explains and _NAMED.search(sentence):
                 earlier, text, begin, _ = lessons[-1]
                 if count_tokens(f"{text} {sentence}") <= _MOST_TOKENS:
@@ -436,6 +464,10 @@ class _Work:
             whole = sentence
             if refers and words[0] not in vocabulary("session", "joins"):
                 whole = f"{before} {sentence}" if _has_object(before) else ""
+                if not whole and (_NAMED.search(sentence) or len(_telling_words(sentence)) > _MANY):
+                    whole = sentence
+            if is_replacement:
+                sort, whole = "correction", f"{before} {sentence}"
             before = sentence
             if sort is not None and _has_object(whole):
                 lessons.append((sort, whole, start, stop))
@@ -505,6 +537,11 @@ class _Work:
         return f"{question} {answer}"
 
 
+def _is_own_mistake(text: str) -> bool:
+    """Return whether only a change of files mended a failure."""
+    return "passed instead" not in text and "after a change of" in text
+
+
 def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
     """Return a text about a failure, the steps after it and the next result."""
     # What failed comes first, then what replaced it, then what made it pass.
@@ -555,22 +592,27 @@ def _list_sentences(text: str) -> Iterator[tuple[int, int, str]]:
                 yield part.start, part.stop, sentence
 
 
-def _read_rejection(text: str) -> str:
-    """Return a user's message that rejects the agent's work, or "" for any other message.
+def _read_rejection(text: str, *, of_call: bool) -> str:
+    """Return a user's message that rejects the agent's work or a call, or "" for any other message.
 
     The sentences of such a message depend on one another, so they are one lesson.
     """
     flat = " ".join(_FENCE.sub(" ", text).split())
-    low = padded(words_of(flat))
-    if not low.startswith(tuple(phrases("session", "rejects"))):
-        return ""
-    if not vocabulary("session", "accepts").isdisjoint(low.split()[:3]):
+    low = padded(_split_words(flat))
+    rejects = low.startswith(tuple(phrases("session", "rejects")))
+    if not of_call and not (
+        rejects and vocabulary("session", "accepts").isdisjoint(low.split()[:3])
+    ):
         return ""
     sentences = [sentence for _, _, sentence in _list_sentences(text)]
     if not sentences or not _has_object(" ".join(sentences)):
         return ""
-    if len(words_of(flat)) < _SHORT and not (
-        _NAMED.search(flat) or holds(low, phrases("session", "rule", "weak-rule", "avoid"))
+    if (
+        not of_call
+        and len(words_of(flat)) < _SHORT
+        and not (
+            _NAMED.search(flat) or holds(low, phrases("session", "rule", "weak-rule", "avoid"))
+        )
     ):
         return ""
     return shorten(flat, _MOST_TOKENS)
@@ -583,7 +625,7 @@ def _choose_sort(sentence: str, low: str, *, by_user: bool, is_first: bool) -> s
     """
     first = low.split()[0] if low.strip() else ""
     if holds(low, phrases("session", "momentary")) or (
-        not by_user and first in vocabulary("session", "of-myself")
+        _is_request(sentence) if by_user else first in vocabulary("session", "of-myself")
     ):
         return None
     if holds(low, phrases("session", "corrected")):
@@ -605,6 +647,7 @@ def _choose_sort(sentence: str, low: str, *, by_user: bool, is_first: bool) -> s
         # what an agent says of its own work is no fact
         is_fact = names >= _FEWEST_NAMES or holds(low, phrases("session", "weak-rule", "relates"))
         is_fact &= names > 0 and not first.endswith("ed") and _states(sentence)
+        is_fact &= _OF_THE_SESSION.search(sentence) is None
         return "statement" if is_fact else None
     is_statement = is_change or not (
         is_first
@@ -618,6 +661,19 @@ def _states(sentence: str) -> bool:
     """Return whether a sentence states something about the project."""
     part = next(read_sentences(sentence), None)
     return part is not None and part.act == "statement" and not part.hedged
+
+
+def _split_words(text: str) -> list[str]:
+    """Return the words of a text in lower case, with the apostrophes of negations."""
+    return words_of(_HASTY.sub(r"\1n't", text))
+
+
+def _is_request(sentence: str) -> bool:
+    """Return whether a user's sentence asks something, with or without a question mark."""
+    words = _split_words(_LEAD.sub("", sentence))
+    while words and words[0] in vocabulary("acts", "openers"):
+        del words[0]
+    return words[:1] != [] and words[0] in vocabulary("session", "asks")
 
 
 def _telling_words(text: str) -> set[str]:

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from memlab.kernel.english import holds, padded, phrases, words_of
-from memlab.subjects.reading.change import signs_of_change
+from memlab.subjects.reading.change import Telling, signs_of_change
 from memlab.subjects.reading.claims import Statement, stem
 from memlab.subjects.reading.sentences import is_plain_word
 
@@ -27,6 +27,12 @@ _DENIED = (
         re.IGNORECASE,
     ),
 )  # fmt: skip
+# Two words that end together, as in "moved off cargo release", and paths with a folder.
+_TWO_WORDS = re.compile(
+    _DENIED[0].pattern.replace(_VALUE, r"(?P<value>[\w-]+ [\w-]+)"), re.IGNORECASE
+)
+_PATH = re.compile(r"(?<![\w./-])(?:[\w.-]+/)+[\w.-]*\w")
+_OVER = re.compile(r"\bno longer (?:need|necessary|requir|true|the case|used)", re.IGNORECASE)
 # A comma before "not" is no word boundary, so that pattern begins with it.
 _NOT = re.compile(
     r",\s(?:and\s)?not\s(?:(?:the|an?|on|in|with|through|via)\s){0,2}" + _VALUE, re.IGNORECASE
@@ -50,6 +56,8 @@ _STANDING = re.compile(r"\W*(?:never|always|do not|don't)\b", re.IGNORECASE)
 _SAME_ACT = 0.5
 # The words that a text and the statement that it ends must have in common.
 _COMMON = 2
+# The share of the shorter text's words that two texts on one topic have in common.
+_SAME_TOPIC = 0.2
 # A run of characters without a space that is longer than any value. The time of a search in it is quadratic.
 _RUN = re.compile(r"\S{121,}")
 # A name of several parts, such as FEED_CHUNK, and a number.
@@ -105,11 +113,13 @@ def names_of_change(text: str) -> tuple[str, ...]:
 
 
 def replaces_named(new: str, old: str) -> bool:
-    """Return whether a report ends a name of an earlier text, or gives a named setting another number.
+    """Return whether a report ends a name of an earlier text, or gives its topic another number or path.
 
     >>> replaces_named("we moved off Mailgun", "Mails go out with Mailgun")
     True
     >>> replaces_named("I raised FEED_CHUNK, 2000 is fine", "FEED_CHUNK: the merchant takes 500")
+    True
+    >>> replaces_named("flags moved, it's packages/flags/all.ts", "Flags are declared in `src/flags.ts`")
     True
     """
     ended, theirs = _ended_names(new), _ended_names(old)
@@ -122,8 +132,41 @@ def replaces_named(new: str, old: str) -> bool:
         is_same = others if is_over else len(others) >= _COMMON
         if name in ended and (is_same or (is_over and not is_plain_word(name.lower()))):
             return True
+    if not reports_change(new):
+        return False
     mine, before = set(_NUMBER.findall(new)), set(_NUMBER.findall(old))
-    return bool(names and mine and before) and mine.isdisjoint(before)
+    is_other, is_over = bool(mine and before) and mine.isdisjoint(before), bool(_OVER.search(new))
+    return (
+        (is_other and bool(names))
+        or ((is_other or is_over) and _shares_topic(new, old, numbers=is_over))
+        or _ends_two_words(new, old)
+        or _moves_path(new, old)
+    )
+
+
+def _shares_topic(new: str, old: str, *, numbers: bool) -> bool:
+    """Return whether two texts have a fifth of the shorter text's words in common, at least two."""
+    later, earlier = Telling(new, new).strong, Telling(old, old).strong
+    shared = [word for word in later & earlier if numbers or not word[0].isdigit()]
+    return len(shared) >= max(_COMMON, _SAME_TOPIC * min(len(later), len(earlier)))
+
+
+def _ends_two_words(new: str, old: str) -> bool:
+    """Return whether a text ends two words in a row that an earlier text has too."""
+    values = [match["value"] for match in _TWO_WORDS.finditer(new) if match[0][0] != ","]
+    content = Statement(old).content
+    return any(find_name(v, old) and content.issuperset(map(stem, words_of(v))) for v in values)
+
+
+def _moves_path(new: str, old: str) -> bool:
+    """Return whether a text has another path of a thing that the text and both paths name."""
+    mine, theirs = set(_PATH.findall(new)), set(_PATH.findall(old))
+    said = map(stem, words_of(_PATH.sub(" ", new)))
+    named = [
+        {stem(word) for path in paths for word in re.findall(r"[a-z]{4,}", path.lower())}
+        for paths in (mine, theirs)
+    ]
+    return mine.isdisjoint(theirs) and not (named[0] & named[1]).isdisjoint(said)
 
 
 def find_name(name: str, text: str) -> bool:
