@@ -107,6 +107,7 @@ def test_the_result_is_shown_as_text_json_figure_and_page(result, tmp_path):
     assert "whole chat" in page
 
 
+@pytest.mark.long
 def test_processes_measure_the_same(chats, result):
     other = bench_budgets(chats, budgets=[48, 400], answers="offline", executor=2)
     assert other.records.drop("ms").equals(result.records.drop("ms"))

@@ -19,6 +19,7 @@ from memlab.io.ingest import read_locomo
 from memlab.science.bench import Contract, bench_budgets
 
 CHATS = Path(__file__).parents[1] / "fixtures" / "two_chats.json"
+CHAT = read_locomo(CHATS)[:1]
 ANSWERS = {
     question.text: question.answer for chat in read_locomo(CHATS) for question in chat.questions
 }
@@ -150,10 +151,10 @@ def test_a_folder_has_one_contract(tmp_path):
 )
 def test_garbage_counts_as_a_failure_and_is_not_requested_again(tmp_path, reply):
     with serving(lambda body, _: completion(reply)) as (url, requests):
-        result = run(url, tmp_path / "run")
+        result = run(url, tmp_path / "run", chats=CHAT)
         sent = len(requests)
         assert (
-            run(url, tmp_path / "run").frame["correct"].to_list()
+            run(url, tmp_path / "run", chats=CHAT).frame["correct"].to_list()
             == result.frame["correct"].to_list()
         )
         assert len(requests) == sent
@@ -180,9 +181,9 @@ def test_a_server_that_is_down_ends_the_run_and_keeps_the_replies(tmp_path, answ
         return answer_by_rule(body) if len(served) <= 4 else answer(body, handler)
 
     with serving(serve) as (url, _), pytest.raises(NoAnswer, match="4 replies are in"):
-        run(url, tmp_path / "run")
+        run(url, tmp_path / "run", chats=CHAT)
     with serving(answer_by_rule) as (url, requests):
-        result = run(url, tmp_path / "run")
+        result = run(url, tmp_path / "run", chats=CHAT)
         assert len(requests) == len((tmp_path / "run" / "calls.jsonl").read_text().splitlines()) - 4
     assert result.frame.filter(system="memlab")["correct"].to_list() == [1, 1]
 

@@ -120,6 +120,7 @@ def test_a_planted_interaction_is_found_on_clusters_that_were_not_searched(
     assert set(found.best.inputs) >= {"a", "b"}  # type: ignore[union-attr]
 
 
+@pytest.mark.long
 def test_nothing_better_is_a_result_with_a_bound() -> None:
     found = search(build_log(lambda v: v["a"]), budget=300)
     assert found.best is None
@@ -206,6 +207,7 @@ def test_a_finished_search_by_time_is_read_again(planted: Log, tmp_path: Path) -
     assert (again.tried, again.front.equals(timed.front)) == (timed.tried, True)
 
 
+@pytest.mark.long
 def test_the_texts_of_the_front_have_the_tuned_values_of_parameters() -> None:
     log = build_log(lambda v: v["b"] + 0.2 * v["a"])
     start = "(fn [a b] (+ (* (param :a 1.0 :low 0 :high 2) a) (* (param :b 1.0 :low 0 :high 2) b)))"
@@ -391,6 +393,7 @@ def test_a_log_of_feedback_is_searched_with_its_gates() -> None:
     assert found.changes.height > 0
 
 
+@pytest.mark.long
 def test_a_winner_on_a_lab_becomes_a_challenger_with_its_lineage(tmp_path: Path) -> None:
     conversations = read_locomo(memlab.examples.CONVERSATION)
     with memlab.open(pack="memlab") as lab:
