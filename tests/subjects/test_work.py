@@ -118,16 +118,6 @@ def test_what_an_agent_did_is_no_fact():
     assert not learn(user("Fix it."), bash("git push", "ok"), agent(said), edit("a.py")).height
 
 
-def test_a_failure_that_only_an_edit_mended_is_less_certain():
-    frame = learn(
-        user("Test it."),
-        bash("pytest -q", "1 failed", failed=True),
-        edit("src/a.py"),
-        bash("pytest -q", "1 passed"),
-    )
-    assert frame["confidence"].to_list() == [0.4]
-
-
 def test_a_task_is_no_statement():
     assert not learn(
         user("The signer in src/signer.py returns bytes for text keys."), edit("a.py")

@@ -357,10 +357,7 @@ class _Work:
                 paths = _PATH.findall(f"{call.error} {call.command}")
                 files = [*edited, *paths, *self.files_of(self.turns[call.number])]
                 programs = [program, after.program]
-                lesson = self.propose("gotcha", text, call.number, files, (0, 0), programs)
-                if _is_own_mistake(text):
-                    lesson.fields["confidence"] = 0.4
-                yield lesson
+                yield self.propose("gotcha", text, call.number, files, (0, 0), programs)
 
     def _find_replacement(self, call: Call) -> Call | None:
         """Return a command of the same turn that replaces one that never passed.
@@ -537,11 +534,6 @@ class _Work:
         return f"{question} {answer}"
 
 
-def _is_own_mistake(text: str) -> bool:
-    """Return whether only a change of files mended a failure."""
-    return "passed instead" not in text and "after a change of" in text
-
-
 def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
     """Return a text about a failure, the steps after it and the next result."""
     # What failed comes first, then what replaced it, then what made it pass.
@@ -673,7 +665,7 @@ def _is_request(sentence: str) -> bool:
     words = _split_words(_LEAD.sub("", sentence))
     while words and words[0] in vocabulary("acts", "openers"):
         del words[0]
-    return words[:1] != [] and words[0] in vocabulary("session", "asks")
+    return not vocabulary("session", "asks").isdisjoint(words[:1])
 
 
 def _telling_words(text: str) -> set[str]:
