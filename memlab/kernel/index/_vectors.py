@@ -238,7 +238,7 @@ class Stored:
 
 
 def _map_array(path: Path | None, file: BinaryIO, dtype: str) -> NDArray[Any]:
-    """Return the array at the file's position, memory-mapped if possible, and move past it."""
+    """Return the array at the file's position, and move past it; a large array of a path is memory-mapped."""
     np.lib.format.read_magic(file)
     shape, fortran, actual = np.lib.format.read_array_header_1_0(file)
     offset, size = file.tell(), int(np.prod(shape, dtype=np.int64)) * actual.itemsize

@@ -257,7 +257,10 @@ def merge_findings(findings: list[Finding]) -> tuple[Finding, ...]:
 
 
 def _find_all(text: str, wanted: Collection[str]) -> list[Finding]:
-    """Find secrets in a text and its decoded variants; return their spans in the original."""
+    """Find secrets, and personal data of the wanted kinds, in a text and its decoded variants.
+
+    The spans are those of the original text.
+    """
     findings: list[Finding] = []
     full_length: dict[int, int] = {}
     for view, way in read_views(text):

@@ -295,7 +295,7 @@ def _parse_number(word: str) -> int | None:
 
 
 def _parse_year(word: str) -> int | None:
-    """Parse a year of four digits; return None for other words."""
+    """Parse a year from 1900 to 2199; return None for other words."""
     number = _parse_number(word) if len(word) == 4 else None
     return number if number is not None and _FIRST_YEAR <= number <= _LAST_YEAR else None
 

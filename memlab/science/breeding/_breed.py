@@ -551,7 +551,7 @@ def _find_bindings(policy: Policy, path: Path) -> list[tuple[Form, Form]]:
 
 
 def _swappable(form: Form | None) -> tuple[str, ...]:
-    """Return the operators that may replace a call's operator, or () if no operator may."""
+    """Return the interchangeable operators that include a call's own, or () if it has no alternative."""
     if form is None:
         return ()
     operator = ALIASES.get(form.head, form.head)

@@ -478,7 +478,7 @@ class _Contest:
         )
 
     def _list_extra(self, draws: Sequence[int]) -> Iterator[_Design]:
-        """Yield the challenges that add items below the results."""
+        """Yield the designs that insert items of the challenger among the results, below the first."""
         own = self.own
         automatic = np.minimum(
             np.ceil(own.size / 2), np.maximum(np.floor(ADDED_SHARE * np.maximum(self.size, 1)), 1)

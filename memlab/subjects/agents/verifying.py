@@ -261,11 +261,11 @@ def _compute_changes(
     failed: Sequence[int],
     relations: Mapping[tuple[int, int], str],
 ) -> tuple[Change, str | None]:
-    """Return the state change of a verdict, and the inferred tag if there is one.
+    """Return the state change of a verdict, and the tag that the accepted memories get, if any.
 
     The ``reinforce`` policy gets the accepted and the rejected ids. Accepted memories get edges,
-    best pairs first and at most ``edge-pairs``. They share the tag that most of them have, or a tag
-    that is inferred from words shared with the query. Deleted memories do not change.
+    best pairs first and at most ``edge-pairs``. They get the tag that more than ``tag-share``
+    of them have, or a tag that is inferred, if ``infer-common-tag`` is on. Deleted memories do not change.
     """
     accepted = drop_deleted(state, passed)
     relations = {pair: word for pair, word in relations.items() if {*pair} <= {*accepted}}

@@ -111,7 +111,7 @@ def _find_next(unit: str, today: date, *, later: bool) -> Days:
 
 
 def _find_previous(unit: str, anchor: date) -> Days:
-    """Return the date range of the "week", "month" or other unit before a day."""
+    """Return the date range of the last day, night, week, weekend or weekday (such as "monday") before a day."""
     monday = anchor - timedelta(anchor.weekday())
     if unit == "week":
         return monday.toordinal() - 7, monday.toordinal()

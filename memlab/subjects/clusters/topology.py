@@ -219,7 +219,7 @@ def _find_central(
 
 
 def _bridge_table(edges: Edges, partition: Communities) -> pl.DataFrame:
-    """Return the table of bridges between communities; see ``Topology``."""
+    """Return a row for each pair of linked communities, with their strongest edge, as ``Topology.bridges``."""
     between = bridges(edges, partition.rows, partition.labels)
     strongest = between["strongest"].to_numpy()
     source, target = edges.ends(strongest)

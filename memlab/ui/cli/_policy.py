@@ -42,7 +42,8 @@ __all__ = ["PolicyFile", "collect_errors", "open_policies", "parse_values", "rea
 FILE = click.argument("file", type=InputFile(".hy", as_text=True))
 _SLOT = click.option(
     "--slot",
-    help="Slot of the policy to use. If FILE contains one policy: the slot that it belongs to.",
+    help="Which policy of a pack to use, by its slot. If FILE contains one policy: the slot to compile it for. "
+    "Default: the slot that the policy names.",
 )
 _COLOR = click.option(
     "--color/--no-color",

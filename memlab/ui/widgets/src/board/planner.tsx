@@ -227,7 +227,7 @@ export function Planner({ about }: { about: About }) {
               type="text"
               value={reason}
               disabled={!!readOnly}
-              placeholder="Why compare this policy?"
+              placeholder="Your reason, kept in the history"
               onInput={(event) => setReason(event.currentTarget.value)}
             />
           </label>
