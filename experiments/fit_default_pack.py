@@ -70,6 +70,17 @@ def assistant_term(*, to_assistant: bool) -> Callable[[Slate], Columns]:
     return of
 
 
+def rule_term(slate: Slate) -> Columns:
+    """Return a term for rules and preferences of a user, unless the query asks for a number.
+
+    The term is larger for short texts, and smaller in a pool with many rules.
+    """
+    is_user = np.array([word == "user" for word in slate.words["speaker-role"]], dtype=np.float64)
+    numbers = slate.numbers
+    says_rule = is_user * numbers["says-rule"] * (1 - numbers["asks-how-many"])
+    return says_rule * 20 / (20 + numbers["words"]) * (1 - numbers["says-rule"].mean())
+
+
 def people_term(name: str) -> Callable[[Slate], Columns]:
     """Return a term that is the feature for speakers who are neither user nor assistant.
 
@@ -107,6 +118,7 @@ TERMS: dict[str, Callable[[Slate], Columns]] = {
     "asks-how-many says-number": product_term("asks-how-many", "says-number"),
     "assistant": assistant_term(to_assistant=False),
     "assistant asks-you": assistant_term(to_assistant=True),
+    "user says-rule": rule_term,
 }
 """The terms of ``recall-score`` as its policy computes them."""
 
@@ -138,7 +150,7 @@ BY_HAND = {
 
 _NUMBERS = ("late", "around-lexical", "around-similarity", "names-things", "words", "takes-over")
 _FLAGS = (
-    *("says-when", "says-number", "first-person", "says-change", "says-others"),
+    *("says-when", "says-number", "first-person", "says-change", "says-others", "says-rule"),
     *("asks-when", "asks-how-many", "asks-you", "asks-now"),
 )
 ALL = f"""(pack everything "The default pack's candidates, with every feature in the slate.")

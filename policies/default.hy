@@ -5,7 +5,8 @@
 
 ; The weights of recall-score come from experiments/fit_default_pack.py: the mean of a logistic regression and a listwise
 ; fit on half of LoCoMo and on eight chats of BEAM, each cross-validated by conversation, scaled so that the positive
-; weights sum to about 1, and rounded. Those of takes-over were set by hand on the development pairs of
+; weights sum to about 1, and rounded. The weights of says-rule and of an assistant that is asked were set later, on twelve
+; chats of BEAM, with the other weights kept. Those of takes-over were set by hand on the development pairs of
 ; experiments/outdated.py, and that of outdated on the same chats of BEAM. The cut, BM25's k1 and b, the fusion of scores
 ; and the damping were chosen on the same half of LoCoMo; docs/benchmarks.md has the figures.
 
@@ -60,7 +61,7 @@
 (defpolicy recall-score [late similarity coverage around-lexical around-similarity session-lexical session-seed
                          before-coverage names-date names-other names-speaker speaker-role asks-you asks answers words
                          first-person names-things says-when asks-when says-number asks-how-many asks-now takes-over
-                         says-others says-change corrects kind outdated asks-over-time reliance]
+                         says-others says-change says-rule corrects kind outdated asks-over-time reliance]
   "Relevance of the memory itself, then of its context, then of its speaker, time and form. Of statements by one speaker
    on one subject, the later ranks at the earlier one's relevance."
   (+ (* 2 reliance                           ; meaning: a good embedder decides where words are of no use
@@ -77,8 +78,15 @@
      (* 0.052 before-coverage)              ; context: replies to the query's words
      (* 0.121 (if-null names-date 0))       ; people and time: dates from the time that the query names
      (if names-other -0.149 0)              ; people and time: the query is about another speaker
-     (if (= speaker-role "assistant")       ; people and time: assistants repeat the user at length,
-       (if asks-you -0.046 -0.16)           ; unless the query asks about the assistant
+     (if (and (= speaker-role "assistant")  ; people and time: assistants repeat the user at length,
+              (not asks-you))               ; unless the query asks what they said, or for a summary
+       -0.16
+       0)
+     (if (and says-rule                     ; words: a rule or preference of the user, in few words,
+              (= speaker-role "user")       ; among memories of other kinds
+              (not asks-how-many))
+       (* (/ 4 (+ 20 words))
+          (- 1 (slate-mean (if says-rule 1 0))))
        0)
      (if asks -0.019 0)                     ; words: is itself a question
      (if answers 0.015 0)                   ; words: replies to a question

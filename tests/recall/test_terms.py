@@ -22,7 +22,7 @@ from tests.displays import html_of
 
 NUMBERS = ("late", "around-lexical", "around-similarity", "names-things", "words", "takes-over")
 FLAGS = (
-    *("says-when", "says-number", "first-person", "says-change", "says-others"),
+    *("says-when", "says-number", "first-person", "says-change", "says-others", "says-rule"),
     *("asks-when", "asks-how-many", "asks-you", "asks-now"),
 )
 READS_ALL = f"""(pack terms "Reads what no other policy reads.")
@@ -46,8 +46,8 @@ WORDS = [
     "mellow",
     "7pm",
 ]
-WORDS += ["moved", "she", "many"]
-ASKED = [*WORDS, "boat", "when", "how many", "how often", "you", "harbour", "is", "was"]
+WORDS += ["moved", "she", "many", "prefer"]
+ASKED = [*WORDS, "boat", "when", "how many", "how often", "you", "did you", "recap", "harbour", "is", "was"]
 SPEAKERS = [None, "Ann", "assistant", "User"]
 TURNS = st.lists(
     st.tuples(
@@ -213,12 +213,13 @@ def test_terms_are_what_a_slow_way_finds(turns, question):
     assert set(slate.numbers["asks-how-many"].tolist()) == {
         "how many" in question or "how often" in question
     }
-    assert set(slate.numbers["asks-you"].tolist()) == {"you" in question}
+    assert set(slate.numbers["asks-you"].tolist()) == {"did you" in question or "recap" in question}
     assert set(slate.numbers["asks-now"].tolist()) == {
         bool({"is", "may"} & set(tokens(question))) and "was" not in tokens(question)
     }
     assert slate.numbers["says-change"].tolist() == ["moved" in words for words in texts]
     assert slate.numbers["says-others"].tolist() == ["she" in words for words in texts]
+    assert slate.numbers["says-rule"].tolist() == ["prefer" in words for words in texts]
     relevance = ((scaled(slate.numbers["late"]) + scaled(similarity)) / 2).tolist()
     taken = [slow.takes_over(row, relevance) for row in rows]
     assert slate.numbers["takes-over"] == pytest.approx(taken, abs=1e-9)

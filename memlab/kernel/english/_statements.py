@@ -33,7 +33,7 @@ from memlab.kernel.english._words import padded, word_pattern, words_of
 # Some words are signs of a time, a number or a speaker in a text, or of the subject of a question.
 
 
-SAYS = ("says-when", "says-number", "first-person", "says-change", "says-others")
+SAYS = ("says-when", "says-number", "first-person", "says-change", "says-others", "says-rule")
 """Features of a text that a word may be a sign of. The first feature has the lowest bit."""
 
 

@@ -30,7 +30,7 @@ from memlab.kernel.state.projections import Projection
 from memlab.kernel.state.state import LISTED, NAMED, NOTED, NUMERIC, State, first_name
 from memlab.kernel.version import __version__
 
-_FORMAT = 10
+_FORMAT = 11
 """The format of a snapshot. Any change to the files increases it, and older snapshots are rebuilt."""
 
 _PREFIX, _DRAFT = (
