@@ -47,7 +47,19 @@ WORDS = [
     "7pm",
 ]
 WORDS += ["moved", "she", "many", "prefer"]
-ASKED = [*WORDS, "boat", "when", "how many", "how often", "you", "did you", "recap", "harbour", "is", "was"]
+ASKED = [
+    *WORDS,
+    "boat",
+    "when",
+    "how many",
+    "how often",
+    "you",
+    "did you",
+    "recap",
+    "harbour",
+    "is",
+    "was",
+]
 SPEAKERS = [None, "Ann", "assistant", "User"]
 TURNS = st.lists(
     st.tuples(
