@@ -30,8 +30,7 @@ VOCABULARIES = {
     4: "b5eaf07fcfbf",
     5: "fee9237e5bf0",
     6: "7a6acb8fb761",
-    7: "dc79d418d860",
-    8: "7ca5a3f5828c",
+    7: "7ca5a3f5828c",
 }
 """Digest of what packs may say, by the number of the vocabulary."""
 

@@ -41,7 +41,7 @@ from memlab.kernel.version import __version__
 # The version of the vocabulary of packs and policies, and its field in events.
 
 
-POLICY_FORMAT = 8
+POLICY_FORMAT = 7
 """Version of the vocabulary. It is raised when a slot, input, setting, feature or form is added or changes its meaning.
 
 Events without a number have version 1. Version 2 added the slot ``select`` with its inputs
@@ -49,8 +49,8 @@ Events without a number have version 1. Version 2 added the slot ``select`` with
 Version 4 added macros, ``beta-sample``, and the input ``score`` of ``explore``. It changed the
 meaning of ``probe-rate``: plain recalls explore only if the call or the lab says so. Version 5 added
 the setting ``context-fill`` and the input ``share`` of ``inject``. Version 6 added
-the feature ``reliance``, version 7 the value "corrections" of ``linking``, version 8 the feature ``says-rule``
-and another meaning of ``asks-you``.
+the feature ``reliance``. Version 7 added the value "corrections" of ``linking`` and the feature
+``says-rule``, and changed the meaning of ``asks-you``.
 """
 
 _EXPLORES_UNTIL = 3
