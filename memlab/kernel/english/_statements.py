@@ -62,19 +62,13 @@ _TABLES = (
 class Signs:
     """The tables and patterns of signs in one language.
 
-    `bits` has the features of `SAYS` for each word, and `words` the tables of words by name. The patterns match phrases
-    in queries.
+    `bits` has the features of `SAYS` for each word, and `words` the tables of words by name. `patterns` match phrases
+    in queries, by name.
     """
 
     bits: dict[str, int]
     words: dict[str, frozenset[str]]
-    when: re.Pattern[str]
-    how_many: re.Pattern[str]
-    you: re.Pattern[str]
-    now: re.Pattern[str]
-    past: re.Pattern[str]
-    over_time: re.Pattern[str]
-    advice: re.Pattern[str]
+    patterns: dict[str, re.Pattern[str]]
 
     def of(self, word: str) -> int:
         """Return the bit mask of the `SAYS` features that a lower-case word signals.
@@ -92,15 +86,13 @@ class Signs:
 
         `spoken` has the query's words in lower case, with a space before and after each.
         """
-        return {
-            "asks-when": self.when.search(spoken) is not None,
-            "asks-how-many": self.how_many.search(spoken) is not None,
-            "asks-you": self.you.search(spoken) is not None,
-            # The question is about the present and not about the past.
-            "asks-now": self.now.search(spoken) is not None and self.past.search(spoken) is None,
-            # The question compares times or asks about an earlier state: "between", "more than", "originally" and so on.
-            "asks-over-time": self.over_time.search(spoken) is not None,
+        features = {
+            name: pattern.search(spoken) is not None for name, pattern in self.patterns.items()
         }
+        # The question is about the present and not about the past.
+        features["asks-now"] &= not features.pop("asks-past")
+        del features["asks-advice"]
+        return features
 
 
 # Each language is read from the file once per process.
@@ -132,7 +124,8 @@ def signs_of(language: str | None) -> Signs:
     words = {name: frozenset(tables.get(name, ())) for name in _TABLES}
     words["begins"] = words["numbers"] | words["months"] | words["days"]
     words["unsaid"] = words["denials"] | words["light"]
-    return Signs(bits, words, phrases("asks-when", "asks-when-first"), *map(phrases, query_tables))
+    patterns = {"asks-when": phrases("asks-when", "asks-when-first")}
+    return Signs(bits, words, patterns | {name: phrases(name) for name in query_tables})
 
 
 _LONGEST_QUESTION = 40
@@ -156,7 +149,9 @@ def asks_for_fact(query: str, language: str) -> bool:
         return False
     counts = {name: sum(map(listed.__contains__, words)) for name, listed in STOP_WORDS.items()}
     spoken = 0 < counts.get(language, 0) == max(counts.values())
-    return spoken and bool(signs.bits) and signs.advice.search(padded(words)) is None
+    return (
+        spoken and bool(signs.bits) and signs.patterns["asks-advice"].search(padded(words)) is None
+    )
 
 
 _LONGEST = 20_000
