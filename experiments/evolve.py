@@ -317,8 +317,8 @@ def measure_folds(arguments: Any, start: str = "similarity") -> Iterator[dict[st
 def measure_moonshot(arguments: Any) -> Iterator[dict[str, Any]]:
     """Return the search from the shipped pack, with each question of the chats left out.
 
-    *chosen* is the policy that the selection part prefers, *searched* the one with the best value on
-    the search part, and *used* the winner or, if nothing better was found, the shipped pack.
+    The policy *chosen* is preferred by the selection part. The policy *searched* has the best value on
+    the search part. The policy *used* is the winner or, if nothing better was found, the shipped pack.
     """
     if arguments.own:
         own_features.register()
@@ -427,10 +427,10 @@ def measure_correct(arguments: Any) -> Iterator[dict[str, Any]]:
         inside = [name for name in listed if name not in left_out]
         gains = dict.fromkeys(PENALTIES, 0.0)
         for number, penalty in product(range(min(5, len(inside))), PENALTIES):
-            held = inside[number::5]
-            weights = fit(np.isin(of_pair, inside) & ~np.isin(of_pair, held), penalty)
-            gains[penalty] += (outcome(weights) - before)[np.isin(chats, held)].sum()
-        penalty = max(PENALTIES, key=lambda one: (round(gains[one], 9), one))
+            part_out = inside[number::5]
+            weights = fit(np.isin(of_pair, inside) & ~np.isin(of_pair, part_out), penalty)
+            gains[penalty] += (outcome(weights) - before)[np.isin(chats, part_out)].sum()
+        penalty = max(PENALTIES, key=lambda value: (round(gains[value], 9), value))
         weights = fit(np.isin(of_pair, inside), penalty)
         sums = [f"(* {weights[i]:.6g} {term})" for i, (_, term) in enumerate(terms)]
         # Sums of ten, because a chain of operations has a limit.

@@ -77,10 +77,10 @@ def find_rarest_word(pool: memlab.Pool) -> Floats:
     """Return the inverse document frequency of the rarest word shared with the query."""
     texts = [_list_stems(text) for text in pool.texts]
     counts = Counter(word for words in texts for word in words)
-    asked = _list_stems(pool.query)
+    query = _list_stems(pool.query)
     return np.array(
         [
-            max((np.log(len(texts) / counts[word]) for word in words & asked), default=0.0)
+            max((np.log(len(texts) / counts[word]) for word in words & query), default=0.0)
             for words in texts
         ]
     )
