@@ -71,7 +71,7 @@ def fit_logistic(features: Floats, label: Flags) -> Floats:
 
 
 def _measure_loss(columns: Floats, label: Flags, penalty: Floats, weights: Floats) -> float:
-    """Return the negative log-likelihood of weights plus their penalty."""
+    """Return the negative log-likelihood of the labels plus half the penalty times the squared weights."""
     signed = np.where(label, -1.0, 1.0) * (columns @ weights)
     return float(np.logaddexp(0.0, signed).sum() + (penalty * weights**2).sum() / 2)
 

@@ -61,7 +61,7 @@ def decode_value(text: str) -> Any:
 
 
 def _check_value(value: Any, where: str, depth: int) -> None:
-    """Raise InputError if a value would change in a round trip through JSON."""
+    """Raise InputError for a value that JSON cannot express, or that is too deep or too large."""
     # the exact types of JSON only: json.dumps itself would change keys that are numbers, and accept NaN
     if depth > _MAX_DEPTH:
         raise InputError(f"{where} is nested deeper than {_MAX_DEPTH} levels. Flatten it.")
@@ -135,7 +135,7 @@ def redact_value(value: Any, personal: frozenset[str]) -> Any:
 
 
 def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a value with ``change`` applied to each of its texts."""
+    """Return a value with ``change`` applied to each of its texts, but not to keys of dicts."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -226,7 +226,7 @@ def matches_filter(value: Any, condition: Any, operators: tuple[str, ...], sign:
 
 
 def _is_operator(name: object, operators: tuple[str, ...], sign: str) -> bool:
-    """Return whether a key of a filter is an operator rather than a field."""
+    """Return whether a filter's key begins with ``sign`` or, for an empty sign, is in ``operators``."""
     if not isinstance(name, str):
         return False
     return name.startswith(sign) if sign else name in operators
@@ -434,7 +434,7 @@ class Records:
         has_ref: Callable[[str], bool],
         has_value: Callable[[str | None], bool] = lambda _: True,
     ) -> Iterator[tuple[str, int]]:
-        """Yield the ref and the row of each record whose ref and value are accepted."""
+        """Yield the ref and the newest recallable row of each record whose ref and value are accepted."""
         values = state.notes["context"]
         for ref in self._rows:
             rows = self._in_use(state, ref) if has_ref(ref) else []
@@ -578,7 +578,7 @@ class Records:
                 self.lab.remember(new, linking="off")
 
     def _put_parts(self, write: Write) -> list[dict[str, Any]]:
-        """Edit or delete the existing parts of a record, and return the rows of new parts."""
+        """Edit or delete a record's existing parts, and return the memories to add for its new parts."""
         ref = self._ref(write.path)
         with self._reading() as state:
             stored = {
@@ -653,7 +653,7 @@ class Records:
             self.lab.forget(ids, how="delete")
 
     def _list_ids(self, state: State, refs: Iterable[str]) -> list[int]:
-        """Return the memory ids of records and of the records' parts."""
+        """Return the ids of the recallable memories of records and of the records' parts."""
         return [
             row + 1
             for ref in refs

@@ -125,5 +125,5 @@ class LabContext(ContextProvider):
 
 
 def _texts_of(messages: Any, role: str) -> list[str]:
-    """Return the texts of the messages with a role."""
+    """Return the texts, other than blank ones, of the messages with a role."""
     return [message.text for message in messages if message.role == role and message.text.strip()]

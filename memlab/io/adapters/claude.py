@@ -406,7 +406,7 @@ class MemoryFiles:
                 raise InputError(f"The path {'/'.join((ROOT, *parts[:end]))} is not a directory.")
 
     def _list_folder(self, path: str, parts: tuple[str, ...]) -> str:
-        """Return the files in a folder with their sizes, at most two levels deep."""
+        """Format a list of a folder's files and folders with sizes, two levels deep, without hidden ones."""
         files = self._records.get_below(parts)
         if parts and not files:
             raise self._build_missing(path, parts)
@@ -431,7 +431,7 @@ class MemoryFiles:
 
 
 def _split_path(path: str) -> tuple[str, ...]:
-    """Split a path into names; raise InputError for a bad path or one outside ``/memories``."""
+    """Split a path into its names below ``/memories``; raise InputError for a bad or outside path."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise InputError(f"Path must start with {ROOT}, got: {path}")
     # normalised and encoded spellings of ".." are refused, too, although no file system sees them

@@ -301,7 +301,7 @@ class LabStore(BaseStore):
         return [SearchItem(**_item(record), score=score) for record, score in results]
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        """Return the sorted namespaces that satisfy the conditions of an operation."""
+        """Return the matching namespaces, cut to ``max_depth`` names and sorted, by offset and limit."""
         _check_counts(
             limit=op.limit, offset=op.offset, max_depth=0 if op.max_depth is None else op.max_depth
         )
@@ -368,7 +368,7 @@ def _get_at(value: dict[str, Any], name: str) -> Any:
 
 
 def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
-    """Return whether a namespace has the prefix or suffix of a condition."""
+    """Return whether a namespace has the prefix or suffix of a condition, where "*" fits any name."""
     path = condition.path
     if condition.match_type not in ("prefix", "suffix"):
         raise InputError(

@@ -698,7 +698,7 @@ def _build_scope(**ids: Any) -> dict[str, Any]:
 
 
 def _check_owner(value: Any, name: str) -> str:
-    """Return an owner as a text, with surrounding spaces removed as in mem0."""
+    """Return an owner as a text without surrounding spaces; raise InputError if blank or with inner spaces."""
     owner = str(value).strip()
     if not owner:
         raise InputError(

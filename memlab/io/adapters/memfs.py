@@ -261,7 +261,7 @@ def _write_pages(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> 
 def _list_files(
     folder: Path, path: tuple[str, ...], skipped: list[tuple[str, str]]
 ) -> Iterator[tuple[tuple[str, ...], Path]]:
-    """Yield the Markdown files below a folder, sorted by name."""
+    """Yield the path of names and the file of each Markdown file below a folder, without hidden ones or links."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -281,7 +281,7 @@ def _list_files(
 
 
 def _read_content(file: Path, label: str) -> str:
-    """Return the content of a file, or raise DatasetError for an unreadable file."""
+    """Return a file's text; raise DatasetError if the file is too large, not UTF-8 or unreadable."""
     try:
         with open_regular(file) as stream:
             content = stream.read(2 * MAX_TEXT_BYTES + 1)

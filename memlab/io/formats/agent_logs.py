@@ -118,7 +118,7 @@ def parse_spans(path: Path, notes: Notes) -> Entries:
 
 
 def _find_start(span: Mapping[str, Any]) -> str:
-    """Return the start time of a span as a text, comparable with the other spans of the file."""
+    """Return a span's start time as a text to sort spans by, or "None" if the span has none."""
     return str(span.get("start_time") or span.get("startTimeUnixNano"))
 
 
@@ -157,7 +157,7 @@ _SPACE = re.compile(r"\s*(?=\S)")
 
 
 def _read_documents(path: Path, notes: Notes) -> Iterator[Any]:
-    """Yield the consecutive JSON documents in a file; line ends between them are optional."""
+    """Yield the consecutive JSON documents in a file, up to the first text that is not JSON."""
     text = read_document(path).decode(errors="replace")
     decoder, position = json.JSONDecoder(), 0
     while space := _SPACE.match(text, position):

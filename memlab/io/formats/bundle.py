@@ -218,7 +218,7 @@ def build_bundle(
 
 
 def _select_memories(frame: pl.DataFrame, where: pl.Expr | None, project: str | None) -> pl.Series:
-    """Return a mask of the memories that ``where`` and ``project`` select."""
+    """Return a mask of the memories that match both ``where`` and ``project``; None matches all."""
     selected = pl.Series("kept", [True]).new_from_index(0, len(frame))
     if project is not None:
         selected = selected & (frame["project"] == project).fill_null(False)
@@ -243,7 +243,7 @@ def _select_memories(frame: pl.DataFrame, where: pl.Expr | None, project: str | 
 
 
 def _build_uses(values: Ints) -> pl.Series:
-    """Build a list column with the access times of each memory."""
+    """Build a list column of each memory's access times from a matrix whose unused cells are ``NEVER``."""
     flat = pl.Series("uses", values.ravel()).replace(NEVER, None)
     lists = (
         flat.reshape((len(values), values.shape[1])).cast(pl.List(pl.Int64))
@@ -258,7 +258,7 @@ def _build_uses(values: Ints) -> pl.Series:
 def _build_edges(
     state: State, selected: Flags, complete: bool
 ) -> tuple[pl.DataFrame, Mapping[str, Sequence[str]]]:
-    """Return the edges among the selected memories, and the names of nodes by kind.
+    """Return the active edges that touch no unselected memory, and the names of nodes by kind.
 
     A partial bundle has only the nodes that its edges use.
     """
@@ -367,7 +367,7 @@ def build_bundle_from_frame(x: pl.DataFrame | pl.LazyFrame, source: str = "the f
 def _convert_column(
     frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataType]
 ) -> pl.Series:
-    """Cast a column to its type in ``MEMORIES``, or fill a missing column with the default."""
+    """Cast a column to its type in ``MEMORIES``, or fill a missing column with its default (null for times)."""
     is_list = name == "uses" or (name in MEMORY and MEMORY[name].storage == "list")
     if name not in frame.columns:
         default = None if name == "uses" else MEMORY[name].default

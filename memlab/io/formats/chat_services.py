@@ -27,7 +27,7 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 def _build_row(
     location: int, text: str, speaker: object, at: object, channel: str, notes: Notes
 ) -> Rows:
-    """Yield the row of a message, with its day as the session; skip a message without text."""
+    """Yield the row of a message, with channel and day as session; skip blank texts and invalid times."""
     if not text.strip():
         notes.left_out["entry without words"] += 1
         return
@@ -48,7 +48,7 @@ def _build_row(
 
 
 def _list_objects(value: object) -> Iterable[tuple[int, Mapping[str, Any]]]:
-    """Yield the objects in a list with their numbers, counted from 1."""
+    """Yield the objects in a list with their positions in the list, counted from 1."""
     for number, item in enumerate(value if isinstance(value, list) else (), 1):
         if isinstance(item, dict):
             yield number, item
@@ -135,7 +135,7 @@ def _find_name(user: Mapping[str, Any]) -> str:
 def _read_slack_message(
     number: int, message: Mapping[str, Any], channel: str, names: Mapping[str, str], notes: Notes
 ) -> Rows:
-    """Yield the row of a Slack message, with a thread as its own session."""
+    """Yield the row of a Slack message, with a thread as its own session; omit system messages."""
     if message.get("subtype") not in _WRITTEN:
         notes.left_out["system message"] += 1
         return

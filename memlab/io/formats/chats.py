@@ -346,7 +346,7 @@ def _has_answer(message: dict[str, Any], field: str, location: Location) -> bool
 
 
 def _format_answer(answer: object, location: Location) -> str:
-    """Return an answer as text, or raise DatasetError if the answer is not a text or number."""
+    """Return a text or number as text, and null as ""; raise DatasetError for other values."""
     if answer is None or isinstance(answer, str):
         return answer or ""
     if isinstance(answer, bool | int | float):
@@ -437,7 +437,7 @@ def read_lmeb(folder: str | Path) -> tuple[LabelledConversation, ...]:
 
 
 def _find_above(task: Path, name: str) -> Path | None:
-    """Find a file in a task's folder or in a parent folder; return None if missing."""
+    """Find a file in a task's folder or the nearest ``_ABOVE`` parent folders; return None if missing."""
     return next(
         (folder / name for folder in (task, *task.parents[:_ABOVE]) if (folder / name).is_file()),
         None,
@@ -445,7 +445,7 @@ def _find_above(task: Path, name: str) -> Path | None:
 
 
 def _read_corpus(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the id of each document of an LMEB corpus, and its title and text."""
+    """Yield the id and the text of each document of an LMEB corpus, with the title before the text."""
     for number, value in read_json_lines(path, "LMEB's corpus"):
         location = Location(path, f"line {number}")
         item = location.record(value, "(itself)")
@@ -459,7 +459,7 @@ def _read_corpus(path: Path) -> Iterator[tuple[str, str]]:
 def _read_task(
     task: Path, category: str, corpus: Mapping[str, str]
 ) -> Iterator[tuple[tuple[str, ...], Question]]:
-    """Yield each question of an LMEB task with its candidate documents."""
+    """Yield the ids of the candidate documents and the question, for each question of an LMEB task."""
     candidates = _read_candidates(task, corpus)
     relevant_by_query = _read_qrels(task / "qrels.tsv")
     for number, value in read_json_lines(task / "queries.jsonl", "LMEB's queries"):
@@ -486,7 +486,7 @@ def _read_task(
 
 
 def _read_candidates(task: Path, corpus: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Read the candidate documents of each scene, or {} if candidates.jsonl does not exist."""
+    """Read the ids of each scene's candidate documents, or {} if candidates.jsonl does not exist."""
     path = _find_above(task, "candidates.jsonl")
     scenes: dict[str, tuple[str, ...]] = {}
     for number, value in read_json_lines(path, "LMEB's candidates") if path else ():
@@ -508,7 +508,7 @@ def _read_candidates(task: Path, corpus: Mapping[str, str]) -> dict[str, tuple[s
 
 
 def _read_qrels(path: Path) -> dict[str, tuple[str, ...]]:
-    """Read the documents with a positive score for each query."""
+    """Read the ids of the documents with a positive score for each query id."""
     relevant: dict[str, list[str]] = {}
     with open_text(path, "LMEB's qrels") as file:
         for number, row in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), 1):

@@ -57,7 +57,10 @@ def parse_instant(value: object) -> tuple[int, str]:
 
 
 def _parse_text(text: str) -> tuple[int, str]:
-    """Parse a time in ISO 8601 or in the format of e-mails; return microseconds and the name of the format."""
+    """Parse a time in ISO 8601 or in the format of e-mails; return microseconds and the name of the format.
+
+    A time without a zone is in UTC.
+    """
     try:
         at = datetime.fromisoformat(text.removesuffix(" UTC"))
         form = "ISO 8601"
@@ -384,7 +387,7 @@ class Rows:
         return candidates[0] if candidates else None
 
     def _guess_text(self, values: Mapping[str, list[Any]]) -> str | None:
-        """Guess which column contains the texts, or None if no column fits."""
+        """Guess which column contains the texts; without a match, return "content" for messages, else None."""
         names = ("content", *_TEXTS) if self.messages else _TEXTS
         used = set(self.columns.values())
         for name in names:
@@ -465,7 +468,7 @@ def _convert_cell(field: str, column: str, value: Any) -> Any:
 
 
 def _propose(field: str, names: Iterable[str]) -> str | None:
-    """Return the column whose name resembles a name of the field, or None."""
+    """Return the first column, by name, that abbreviates a known name of the field, or None."""
     words = (*_NAMES.get(field, ()), *(_TEXTS if field == "text" else ()))
     for name in sorted(names):
         # people shorten names of columns: usr, conv, msg

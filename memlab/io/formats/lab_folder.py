@@ -76,13 +76,13 @@ def export_policies(versions: VersionLog) -> dict[str, Any]:
 
 
 def _list_versions(versions: VersionLog, slot: str) -> tuple[Version, ...]:
-    """Return the versions of a slot, or [] if only the default was ever installed."""
+    """Return the versions of a slot, or () if only the default was ever installed."""
     history = versions.versions(slot)
     return () if SLOTS[slot].source and len(history) == 1 else history
 
 
 def _list_changed_params(params: Mapping[str, Any]) -> dict[str, float]:
-    """Return the parameters that differ from their defaults."""
+    """Return the values, by name, of the parameters that differ from their defaults."""
     return {param.name: param.value for param in params.values() if param.value != param.default}
 
 

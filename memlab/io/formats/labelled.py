@@ -107,7 +107,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 
 def _build_time(parts: Mapping[str, str | None]) -> datetime:
-    """Build a time from a regex match with date and time groups."""
+    """Build a time in UTC from a match's groups for date and time; a missing time is midnight."""
     year, month, day = (str(parts[name]) for name in ("year", "month", "day"))
     hour, half = int(parts.get("hour") or 0), parts.get("half")
     if half and not 1 <= hour <= 12:
@@ -647,7 +647,7 @@ def read_questions(path: str | Path) -> tuple[WantedMemories, ...]:
 
 
 def _read_csv(path: Path) -> Iterator[tuple[int, object]]:
-    """Yield the rows of a CSV file with their line numbers."""
+    """Yield the non-empty fields of each row of a CSV file, after the number of the row's last line."""
     with open_text(path, "a file of questions") as file:
         try:
             lines = _read_lines(file, path, "a file of questions")

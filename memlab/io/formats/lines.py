@@ -192,7 +192,7 @@ class Lines:
             yield from self._read_bytes(file) if wide is None else self._decode_wide(wide)
 
     def _read_bytes(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines of a file in UTF-8 or a single-byte encoding."""
+        """Yield the number and the bytes of each line; record and skip lines over ``MAX_LINE_BYTES``."""
         number = 0
         while line := file.readline(MAX_LINE_BYTES + 1):
             number += 1
@@ -207,7 +207,7 @@ class Lines:
             yield number, line.rstrip(b"\r\n")
 
     def _decode_wide(self, encoding: str) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines of a UTF-16 or UTF-32 file, encoded as UTF-8."""
+        """Yield the number and the text, as UTF-8, of each line of a UTF-16 or UTF-32 file; skip long lines."""
         self.notes.guessed["encoding"] = encoding.upper()
         number = 0
         with self.path.open(encoding=encoding, errors="replace", newline="\n") as file:

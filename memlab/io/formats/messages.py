@@ -199,7 +199,7 @@ def _split_content(content: object, notes: Notes, depth: int) -> Iterator[Piece]
 
 
 def _split_part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[Piece]:
-    """Yield the text, tool call or tool result in one content part."""
+    """Yield the texts, tool call or tool result in a content part; count other parts as left out."""
     # protocols name the same part differently; unknown types are counted, so that nothing is lost silently
     kind = part.get("type") or part.get("content_type") or "text"
     text = part.get("text")
@@ -383,7 +383,11 @@ def _find_role(entry: Mapping[str, Any], index: int, default: str | None) -> str
 
 
 def _check_content(entry: Mapping[str, Any], index: int) -> object:
-    """Return a message's content, or raise InputError if it is neither text nor a list of parts."""
+    """Return a message's content: a text, a dict or a list of parts.
+
+    None is valid only for a null content or next to tool calls. Raises InputError for other
+    values.
+    """
     content = next(
         (entry[name] for name in ("content", "text", "parts") if entry.get(name) is not None), None
     )

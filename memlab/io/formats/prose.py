@@ -155,7 +155,7 @@ def _read_turns(read: Lines, speakers: frozenset[str]) -> Iterator[tuple[int, di
 
 
 def _start_turn(number: int, line: str, speakers: frozenset[str]) -> _Turn | None:
-    """Return the turn that begins on a line, or None if no turn begins there."""
+    """Return the turn that a name in ``speakers`` or a role begins on a line, or None otherwise."""
     match = _HEADING.match(line) or _BOLD.match(line) or _PLAIN.match(line)
     if match is None or (match["name"] not in speakers and parse_role(match["name"]) is None):
         return None
@@ -167,7 +167,7 @@ def _start_turn(number: int, line: str, speakers: frozenset[str]) -> _Turn | Non
 
 
 def _finish_turn(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the row of a finished turn; skip a turn that is empty or too long."""
+    """Yield the row of a finished turn; skip a turn that is empty, too long or has an invalid time."""
     if turn is None:
         return
     text = "\n".join(turn.lines).strip()

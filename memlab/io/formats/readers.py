@@ -409,7 +409,7 @@ def _first_character(start: str) -> str:
 
 
 def _is_json_lines(start: str) -> bool:
-    """Return whether the first two lines of a text are both JSON objects."""
+    """Return whether a text's first line is a JSON object and the rest also begins with "{"."""
     first, _, rest = start.strip().partition("\n")
     if not first.startswith("{") or not rest.lstrip().startswith("{"):
         return False

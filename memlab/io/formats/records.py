@@ -141,7 +141,7 @@ def export_records(bundle: Bundle) -> Iterator[Record]:
 
 
 def _dump_fields(dumped: Any) -> dict[str, Any]:
-    """Encode a register's state as JSON if possible without loss, otherwise as msgpack."""
+    """Return a register's state under "dump" if JSON keeps it exactly, otherwise packed under "msgpack"."""
     packed = msgspec.msgpack.encode(dumped)
     plain = msgspec.msgpack.decode(packed, strict=False)
     if isinstance(plain, dict | list) and plain == _round_trip_json(plain):
@@ -218,7 +218,7 @@ def check_column_value(name: str, value: Any) -> Any:
 
 
 def _check_integer(field: str, value: Any) -> int:
-    """Return a 64-bit integer; raise Wrong for any other value."""
+    """Return a 64-bit integer, also from a float without a fraction; raise Wrong for any other value."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
     whole = isinstance(value, int) and not isinstance(value, bool)

@@ -139,7 +139,7 @@ def parse_whatsapp(path: Path, notes: Notes) -> Iterator[tuple[int, dict[str, An
 
 
 def _has_written(path: Path, name: str) -> bool:
-    """Return whether a message begins without U+200E, unlike the title of a group on iOS."""
+    """Return whether a message of ``name`` begins without U+200E, unlike lines of an iOS group's title."""
     for _, raw in Lines(path, Notes("")):
         match = _HEADER.match(decode_line(raw, Notes("")))
         spoken = _SPOKEN.match(match["rest"]) if match is not None else None
@@ -160,7 +160,7 @@ def _clean_name(name: str) -> str:
 def _finish(
     message: _Message | None, chat: str, title: str, notes: Notes
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the row of a finished message; skip a message that WhatsApp itself wrote."""
+    """Yield the row of a finished message; skip one that is too long, empty or written by WhatsApp."""
     if message is None:
         return
     if message.size > _MOST_CHARACTERS:
@@ -269,7 +269,10 @@ def _find_date_order(path: Path) -> tuple[bool, str]:
 
 
 def _parse_time(match: re.Match[str], is_day_first: bool) -> datetime:
-    """Return the time of a message; raise ValueError for a date that does not exist."""
+    """Return a message's time in UTC. ``is_day_first`` decides dates such as 3/4/24.
+
+    Raises ValueError for a date that does not exist.
+    """
     first, second, third = int(match["first"]), int(match["second"]), int(match["third"])
     if len(match["first"]) == 4:
         year, month, day = first, second, third

@@ -95,7 +95,7 @@ class Settings:
 
 
 def _draw_probes(limit: int, count: int, probes: int, chance: np.random.Generator) -> ChallengeDraw:
-    """Draw probes uniformly from the items below the limit, and insert them at random ranks below the first."""
+    """Draw probes uniformly from the items after ``limit``, and insert them at random ranks after rank 1."""
     active, rest = np.arange(limit), np.arange(limit, count)
     number = min(probes, len(rest)) if limit else 0
     drawn = chance.permutation(rest)[:number]

@@ -95,7 +95,7 @@ class GuardedServer(uvicorn.Server):
             listener.listen(_BACKLOG)
 
     def _count_broken(self, record: logging.LogRecord) -> bool:
-        """Count and drop the log record of a client's disconnect; keep all other records."""
+        """Count the log record of a client's disconnect and return False; return True for other records."""
         is_broken = record.exc_info is not None and isinstance(record.exc_info[1], ClientDisconnect)
         self.broken += is_broken
         return not is_broken

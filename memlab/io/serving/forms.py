@@ -60,7 +60,7 @@ def _first_sentence(text: str) -> str | None:
 
 
 def _describe_fields() -> dict[str, Parameter]:
-    """Build schema fields for the optional memory fields of ``remember``."""
+    """Build an optional parameter for each column of a memory, by name."""
     return {
         column.name: Parameter(
             column.name,
