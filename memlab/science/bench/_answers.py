@@ -138,7 +138,7 @@ class _Calls:
         self._file.close()
 
     def _read(self) -> None:
-        """Read the replies in a file, and remove an incomplete last line."""
+        """Lock the file of replies, read the replies, and remove an incomplete last line."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -251,7 +251,7 @@ def answer_questions(
 def _draw_wrong(
     answered: Sequence[Mapping[str, Any]], seed: int
 ) -> list[tuple[Mapping[str, Any], str]]:
-    """Pair questions with wrong answers of their conversation, if possible of their category.
+    """Pair up to ``_CONTROLS`` questions with a wrong answer: that of another one, if possible of its category.
 
     Both are about the same conversation, so that the wrong answer is on the subject.
     """

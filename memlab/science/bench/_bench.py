@@ -363,7 +363,7 @@ def _own_result(name: str, plan: Plan, systems: Sequence[SystemResult], limit: i
 def _load_packs(
     packs: PolicyLike, active: Callable[[], Pack] | None = None, *, baselines: bool
 ) -> list[Pack]:
-    """Load the packs, and those baselines that have no pack of the same name."""
+    """Load the packs (None: all shipped ones) and, with ``baselines``, the baselines of other names."""
     chosen = as_packs(pack_names() if packs is None else packs, active)
     if baselines:
         chosen += [
@@ -516,7 +516,7 @@ def _recall_questions(
 
 
 def _name_hits(hits: Hits, rate: float | None) -> list[str]:
-    """Return the refs of hits in a benchmark lab, or the ids of hits in a user's lab."""
+    """Return the refs of hits or, if ``rate`` is None (a user's lab), their ids as texts."""
     return [str(hit.id) if rate is None else hit.ref or "" for hit in hits]
 
 

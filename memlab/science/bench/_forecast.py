@@ -327,7 +327,7 @@ def _logarithmic(values: Floats, base: float) -> Rows:
 
 
 def _by_user(reviews: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], pl.DataFrame]]:
-    """Yield each user's rated reviews, sorted by card and time in days."""
+    """Yield each user's name and reviews with a rating of 1 to 4, sorted by card and by time in days."""
 
     def find_column(what: str, *names: str) -> str:
         present = next((name for name in names if name in reviews.columns), None)
@@ -397,7 +397,7 @@ def _read_user(user: str, own: pl.DataFrame) -> _Log:
 
 
 def _read_lab(lab: Lab, within: float) -> _Log:
-    """Return the log of a lab, with a forecast for each memory and horizon."""
+    """Return a lab's log, with forecasts every ``within`` days of each memory's use in the next ``within``."""
     # the uses are the positive judgements, at the time of their recalls
     slates = lab.slates()
     uses_frame = (

@@ -160,7 +160,7 @@ _TIMES: tuple[tuple[re.Pattern[str], _Phrase], ...] = tuple(
 
 
 def _read_time(text: str, day: date | None) -> str | None:
-    """Return the first time that a text states, resolved relative to the day of the text.
+    """Return the time found by the first pattern of ``_TIMES`` that a text resolves, relative to its day.
 
     The result is None without a day or without a time.
     """
@@ -267,7 +267,7 @@ def read_answer(question: str, context: str) -> str:
 
 
 def _count_most_frequent(context: str, phrase: str) -> int:
-    """Return how often a context contains the most frequent long word of a phrase."""
+    """Return the highest number of times that a word of a phrase, of over 3 letters, occurs in a context."""
     words = (word for word in phrase.lower().split() if len(word) > 3)
     return max(map(context.lower().count, words), default=0)
 

@@ -551,7 +551,7 @@ def _find_bindings(policy: Policy, path: Path) -> list[tuple[Form, Form]]:
 
 
 def _swappable(form: Form | None) -> tuple[str, ...]:
-    """Return the interchangeable operators that include a call's own, or () if it has no alternative."""
+    """Return the group of interchangeable operators with a call's operator in it, or () without a group."""
     if form is None:
         return ()
     operator = ALIASES.get(form.head, form.head)

@@ -231,7 +231,7 @@ def _read_all() -> str:
 
 
 def _find_base(start: Any, policy: Policy, pack: Pack | None, lab: Any) -> Pack | None:
-    """Return the pack with the recall-score to improve, or None for a foreign log."""
+    """Return the pack with the recall-score to improve, or None if the policy reads inputs of a foreign log."""
     if pack is not None:
         return pack
     if not set(policy.arguments) <= set(get_slot(SLOT).signature.inputs):
@@ -280,7 +280,7 @@ def _list_features(
 
 
 def _sign(names: Mapping[str, str], start: Policy) -> Signature:
-    """Return the signature of programs: the slot's inputs, restricted to features in the data."""
+    """Return the signature of programs: the slot's and start's inputs that the data has or ``start`` reads."""
     declared = {**get_slot(SLOT).signature.inputs, **start.signature.inputs}
     # A foreign log has columns that no slot declares; the start was compiled with all of them.
     inputs = {
@@ -290,7 +290,7 @@ def _sign(names: Mapping[str, str], start: Policy) -> Signature:
 
 
 def _split(log: Log, seed: int, anchors: Sequence[Any]) -> tuple[Ints, Ints]:
-    """Assign recalls to search (0), selection (1) and report (2), and find the search anchors.
+    """Return each recall's part (0 search, 1 selection, 2 report), and the rows of anchors in the search part.
 
     Clusters of anchors belong to the search part, because anchors steer the search.
     """

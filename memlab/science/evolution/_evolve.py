@@ -292,7 +292,7 @@ def _ask(propose: Proposer, data: Data, search: Search, state: State, timeout: f
 
 
 def _add_policy(search: Search, state: State, policy: Policy, parent: str, operator: str) -> str:
-    """Add a policy to the archive, or return why not."""
+    """Add a policy to the archive and return "", or return the reason why the policy is refused."""
     program = score_program(search.part, policy, (parent,), operator)
     if not (program.outcome[search.anchors] >= search.floor).all():
         return "The proposal does worse than the start on an anchor."

@@ -84,7 +84,7 @@ def fit_linear(data: Data, seed: int) -> list[Policy]:
 
 
 def _pair(part: Part, rng: np.random.Generator, limit: int) -> tuple[Ints, Ints]:
-    """Return the better and the worse candidate of pairs, from recalls in random order."""
+    """Return the better and the worse candidates of up to ``limit`` pairs, from recalls in random order."""
     log, goal = part.log, part.goal
     if isinstance(goal, LabelGoal):
         worth = np.zeros(len(log.recall))

@@ -177,7 +177,7 @@ def _run_task(
 
 
 def _choose(programs: list[Program], rng: np.random.Generator) -> Program:
-    """Choose a parent from sorted programs, by a tournament or at random."""
+    """Choose a parent from programs sorted best first: half of the times by a tournament, else at random."""
     drawn = rng.integers(len(programs), size=_TOURNAMENT)
     return programs[int(drawn.min() if rng.random() < 0.5 else drawn[0])]
 

@@ -271,7 +271,7 @@ class _Course:
         return row
 
     def _retention(self, rows: Rows, instant: Micros) -> Floats:
-        """Return the retention of memories under the lab's pack, clipped to 0..1."""
+        """Return the retention of memories under the lab's pack, clipped to 0..1; an undefined one is 1."""
         retention = Moment(self._state, self._pack, rows, instant)["retention"]
         return np.clip(np.nan_to_num(np.asarray(retention, dtype=np.float64), nan=1.0), 0.0, 1.0)
 

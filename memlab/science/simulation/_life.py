@@ -297,7 +297,7 @@ class Life:
 
 
 def _find_decider(pack: Pack, name: str) -> object:
-    """Return the hash of a pack's policy in a slot, or the pack's value of a setting."""
+    """Return the hash of a pack's policy of this name, or otherwise the pack's setting, or None."""
     return pack.policies[name].hash if name in pack.policies else pack.settings.get(name)
 
 

@@ -408,7 +408,7 @@ def _simulate(
     task: tuple[Script, str, Pack],
     step: Step,
 ) -> tuple[Floats, tuple[object, ...]]:
-    """Simulate a script under a pack; return the reward of each question, and a row of ``Trial.lives``."""
+    """Simulate a script under a pack; return each question's ``of`` (0 if none), and a row of ``Trial.lives``."""
     run, name, pack = task
     with live(run, pack=pack, embedder=embedder, every_days=every_days) as life:
         earned = dict(life.earned(of=of).select("number", "value").iter_rows())
@@ -439,7 +439,7 @@ def _name_packs(packs: Sequence[Pack]) -> dict[str, Pack]:
 
 
 def _list_seeds(script: Script, seeds: int | Sequence[int] | None) -> list[int]:
-    """Return the seeds of the runs as a list."""
+    """Return the seeds of the runs: a list as it is, or as many consecutive ones as ``seeds`` says."""
     if seeds is None:
         seeds = _SEEDS if isinstance(script, World) else 1
     listed = (
@@ -464,7 +464,7 @@ def _set_seed(script: Script, seed: int) -> Script:
 
 
 def _limit_days(script: Script, days: int | None) -> Script:
-    """Return the script without the events after the first ``days`` days."""
+    """Return a world with ``days`` days, or another script cut after them; None changes nothing."""
     if days is None:
         return script
     if isinstance(script, World):
@@ -507,6 +507,6 @@ def _name_verdict(gap: float, p: float | None) -> str:
 
 
 def _interval_end(estimate: Estimate | None, name: Literal["low", "high"]) -> float | None:
-    """Return a bound of an interval, or None without an interval."""
+    """Return a bound of an interval, or None without an interval or for an undefined bound."""
     value = None if estimate is None else getattr(estimate, name)
     return None if value is None or np.isnan(value) else float(value)

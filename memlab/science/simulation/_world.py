@@ -368,7 +368,7 @@ class _Composer:
         return facts
 
     def _draw_time(self, day: int, rng: np.random.Generator) -> Micros:
-        """Return a random time in the working hours of a day."""
+        """Return a random time between 8 and 17 hours after the start of a day."""
         return self.start + day * DAY + 8 * HOUR + int(rng.random() * 9 * HOUR)
 
     # -- messages ---------------------------------------------------------------------------------------------
@@ -560,7 +560,11 @@ class _Composer:
     def _write_question(
         self, fact: _Fact, about: str, project: str, at: Micros, rng: np.random.Generator
     ) -> tuple[str, Mapping[str, float]]:
-        """Return a question about a stated fact, with the utility of each message."""
+        """Return a question about a stated fact, with the utility of each message.
+
+        Where the fact has no earlier value or no reason, the question asks for the current
+        value.
+        """
         versions = [version for version in fact.versions if self._is_stated(version, at)]
         if (about == "before" and len(versions) < 2) or (
             about == "why" and not versions[-1].reasons
