@@ -9,10 +9,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from memlab.kernel.base.arrays import Values
 
 # Below this size a new array is as fast as a reused one. At most four arrays per thread and type are kept, because
 # blocks are rarely nested deeper.
@@ -23,7 +23,7 @@ _local = threading.local()
 
 
 @contextmanager
-def zeros(size: int, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:
+def zeros(size: int, dtype: type[np.generic]) -> Iterator[Values]:
     """Yield a reusable array of zeros, which the block must reset to zeros.
 
     Each thread has its own arrays, and a nested block gets another array. If the block raises, its array is dropped.
@@ -49,7 +49,7 @@ def zeros(size: int, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:
     if size <= _SMALL:
         yield np.zeros(size, dtype=dtype)
         return
-    free: dict[type[np.generic], list[NDArray[Any]]] = _local.__dict__.setdefault("free", {})
+    free: dict[type[np.generic], list[Values]] = _local.__dict__.setdefault("free", {})
     arrays = free.setdefault(dtype, [])
     array = arrays.pop() if arrays else np.zeros(0, dtype=dtype)
     if len(array) < size:
@@ -59,7 +59,7 @@ def zeros(size: int, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:
         arrays.append(array)
 
 
-def enlarge(array: NDArray[Any], size: int, needed: int) -> NDArray[Any]:
+def enlarge(array: Values, size: int, needed: int) -> Values:
     """Return `array` with room for at least `needed` rows.
 
     The first `size` rows are kept.

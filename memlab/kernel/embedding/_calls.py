@@ -18,11 +18,11 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from memlab.errors import InputError, MemlabError
 from memlab.kernel.base.arguments import describe_error
-from memlab.kernel.base.arrays import Floats
+from memlab.kernel.base.arrays import Components, Floats
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.base.threads import ThreadLock
 
@@ -92,8 +92,8 @@ class Calls:
         self._function, self._name, self._prefix = function, name, prefix
         self._dimensions, self._batch, self._retries = dimensions, batch_size, retries
         self._timeout, self._progress = timeout, progress
-        self._kept: dict[bytes, NDArray[np.int8]] = {}
-        self._queries: OrderedDict[str, NDArray[np.int8]] = OrderedDict()
+        self._kept: dict[bytes, Components] = {}
+        self._queries: OrderedDict[str, Components] = OrderedDict()
         # Several threads may recall and remember at once.
         self._lock = ThreadLock()
         self.dim: int | None = None
@@ -126,7 +126,7 @@ class Calls:
             )
         return vectors[:, :wanted]
 
-    def __call__(self, texts: list[str]) -> NDArray[np.int8]:
+    def __call__(self, texts: list[str]) -> Components:
         """Return the int8 vectors of texts, batch by batch."""
         if len(texts) <= self._batch and not self._kept:
             return quantize(self.raw(texts))
@@ -150,7 +150,7 @@ class Calls:
         return np.stack([vectors[key] for key in keys])
 
     def _embed_batches(
-        self, missing: Mapping[bytes, str], vectors: dict[bytes, NDArray[np.int8]]
+        self, missing: Mapping[bytes, str], vectors: dict[bytes, Components]
     ) -> None:
         """Embed missing texts in batches, add their vectors to ``vectors``, and show progress."""
         keys, started = list(missing), time.monotonic()
@@ -168,13 +168,13 @@ class Calls:
                     )
                 step(len(part))
 
-    def query(self, text: str) -> NDArray[np.int8]:
+    def query(self, text: str) -> Components:
         """Return the vector of a query, from the cache if embedded recently."""
         with self._lock:
             if text in self._queries:
                 self._queries.move_to_end(text)
                 return self._queries[text]
-        vector: NDArray[np.int8] = quantize(self.raw([text]))[0]
+        vector: Components = quantize(self.raw([text]))[0]
         vector.flags.writeable = False
         with self._lock:
             self._queries[text] = vector
@@ -265,14 +265,14 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def quantize(raw: Floats) -> NDArray[np.int8]:
+def quantize(raw: Floats) -> Components:
     """Scale each row so that its largest component is 127, and round the components."""
     largest = np.maximum.reduce(np.abs(raw), axis=1, keepdims=True)
     largest[largest == 0.0] = 1.0  # Zero vectors remain zero.
     # The division comes first, because 127 / largest overflows for the smallest floats.
     shares = raw / largest
     shares *= 127.0
-    rounded: NDArray[np.int8] = np.rint(shares, out=shares).astype(np.int8)
+    rounded: Components = np.rint(shares, out=shares).astype(np.int8)
     return rounded
 
 

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError, require_extra
 from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Within, checked
-from memlab.kernel.base.arrays import Floats
+from memlab.kernel.base.arrays import Components, Floats, Values
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.embedding._calls import BATCH, Calls, quantize
 from memlab.kernel.embedding._minilm import MiniLM
@@ -85,7 +85,7 @@ class Model:
         with self._lock:
             # The caller scales the vectors. Without a normalisation here, one fewer rounding can
             # differ.
-            vectors: NDArray[Any] = self._load().encode(
+            vectors: Values = self._load().encode(
                 texts, normalize=False, batch_size=_BATCH, use_multiprocessing=False
             )
         return vectors.astype(np.float32, copy=False)
@@ -151,7 +151,7 @@ class ShippedModel(Model):
             vectors[part] = totals / np.array(counts)[:, None]
         return vectors
 
-    def _read(self) -> tuple[WordPiece, NDArray[np.int8]]:
+    def _read(self) -> tuple[WordPiece, Components]:
         """Read the tokeniser and the table of token vectors."""
         config = json.loads((self.folder / "config.json").read_bytes())
         offset, shape = _read_header(self.folder)
@@ -242,7 +242,7 @@ SHIPPED_KNOTS: Knots = (
 _TYPICAL, _PER_LOG_WORD = 12.0, 0.126
 
 
-def evened(closeness: Floats, coverage: Floats, length: Floats) -> NDArray[Any]:
+def evened(closeness: Floats, coverage: Floats, length: Floats) -> Values:
     """Return the shipped model's closeness, corrected for length and common words.
 
     Longer texts are nearer to any question. One in ten turns is above a certain closeness to a
@@ -393,7 +393,7 @@ class Embedder:
     )
 
     @checked
-    def encode(self, texts: Sequence[str]) -> NDArray[np.int8]:
+    def encode(self, texts: Sequence[str]) -> Components:
         """Return the vector of each text as a row of an int8 matrix.
 
         A model reads the first ``max_length`` tokens of a text. The shipped model reads 512, about
@@ -421,7 +421,7 @@ class Embedder:
         """
         return self.embed(list(texts))
 
-    def embed(self, texts: list[str]) -> NDArray[np.int8]:
+    def embed(self, texts: list[str]) -> Components:
         """Return the vector of each text, without checking the texts.
 
         Parameters
@@ -440,7 +440,7 @@ class Embedder:
             return self._embed(texts)
         return quantize(np.asarray(self._embed(texts), np.float64))
 
-    def embed_query(self, text: str) -> NDArray[np.int8]:
+    def embed_query(self, text: str) -> Components:
         """Return the vector of a query, without checking the text.
 
         Parameters
@@ -457,7 +457,7 @@ class Embedder:
         return calls.query(text) if isinstance(calls, Calls) else self.embed([text])[0]
 
     @checked
-    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.int8]:
+    def encode_queries(self, texts: Sequence[str]) -> Components:
         """Return the vector of each query as a row of an int8 matrix.
 
         The vectors differ from those of `encode` if the model reads queries in another way than texts.

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memlab.kernel.base.arrays import Floats
+from memlab.kernel.base.arrays import Components, Floats
 from memlab.kernel.embedding._embedder import Embedder, load_embedder
 
 SAMPLE = 200
@@ -77,7 +76,7 @@ def measure_scale(embedder: Embedder, texts: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _products(first: NDArray[np.int8], second: NDArray[np.int8]) -> Floats:
+def _products(first: Components, second: Components) -> Floats:
     """Return the cosines between the rows of two matrices, or 0 where a row is zero."""
     wide = [matrix.astype(np.float64) for matrix in (first, second)]
     unit = [

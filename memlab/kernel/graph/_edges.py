@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError
-from memlab.kernel.base.arrays import Flags, Floats, Ints
+from memlab.kernel.base.arrays import NO_ROWS, Codes, Flags, Floats, Ints, Values
 from memlab.kernel.graph._nodes import (
     COLUMNS,
     NODE_KINDS,
@@ -75,12 +75,12 @@ class Edges:
         self._size = 0
         self.live = 0
         """The number of edges that were not removed."""
-        self._columns: dict[str, NDArray[Any]] = {
+        self._columns: dict[str, Values] = {
             name: np.empty((*shape, 0), dtype=dtype) for name, (dtype, shape) in COLUMNS.items()
         }
         self.layout = Layout()
         """A layout with room for every node that has an edge."""
-        self._degree: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
+        self._degree: Codes = np.zeros(0, dtype=np.int32)
         self._adjacency = Adjacency()
         self._removed_since_seal = 0
         self._ordered = -1
@@ -116,7 +116,7 @@ class Edges:
         return self._view("weight")
 
     @property
-    def reinforcements(self) -> NDArray[np.int32]:
+    def reinforcements(self) -> Codes:
         """The number of times that ``reinforce`` changed the weight of each edge."""
         return self._view("reinforcements")
 
@@ -259,7 +259,7 @@ class Edges:
 
         Only edges added since the last call are scanned.
         """
-        start, nodes = self._entered.get(relation, (0, np.empty(0, dtype=np.int64)))
+        start, nodes = self._entered.get(relation, (0, NO_ROWS))
         if start < self._size:
             (fresh,) = np.nonzero(self._columns["relation"][start : self._size] == relation)
             if len(fresh):
@@ -285,9 +285,7 @@ class Edges:
 
     def step(self, rows: ArrayLike, relation: int, *, outgoing: bool = True) -> Ints:
         """Return each row's neighbour along its first edge of a relation, or -1 without an edge."""
-        layout, start, first = self._first.get(
-            (relation, outgoing), (None, 0, np.empty(0, dtype=np.int64))
-        )
+        layout, start, first = self._first.get((relation, outgoing), (None, 0, NO_ROWS))
         if layout is not self.layout:
             # The last entry is for nodes outside the layout.
             layout, start, first = self.layout, 0, np.full(self.layout.size + 1, -1, dtype=np.int64)
@@ -371,7 +369,7 @@ class Edges:
         """The source and target nodes of all edges, u32[2, edges]."""
         return self._columns["ends"][:, : self._size]
 
-    def _view(self, name: str) -> NDArray[Any]:
+    def _view(self, name: str) -> Values:
         """Return a read-only view of a column."""
         values = self._columns[name][: self._size]
         values.flags.writeable = False
@@ -388,7 +386,7 @@ class Edges:
             )
         return numbers
 
-    def _add(self, sources: Ints, targets: Ints, columns: dict[str, NDArray[Any]]) -> Ints:
+    def _add(self, sources: Ints, targets: Ints, columns: dict[str, Values]) -> Ints:
         """Append checked edges and return their numbers."""
         start, stop = self._size, self._size + len(sources)
         self._reserve(stop)
@@ -459,7 +457,7 @@ class Edges:
 
 
 def _check_ends(
-    sources: Ints, targets: Ints, columns: dict[str, NDArray[Any]], nodes: int | Nodes
+    sources: Ints, targets: Ints, columns: dict[str, Values], nodes: int | Nodes
 ) -> None:
     """Raise an InputError that names the first invalid edge."""
     weights = columns["weight"]
@@ -513,7 +511,7 @@ def _read_ends(source: ArrayLike, target: ArrayLike) -> tuple[Ints, Ints]:
     return sources, targets
 
 
-def _filled(what: str, values: NDArray[Any], count: int) -> NDArray[Any]:
+def _filled(what: str, values: Values, count: int) -> Values:
     """Expand an edge attribute to one value per edge. Accept one value, or one per edge."""
     if values.ndim and values.shape != (count,):
         raise InputError(
@@ -538,7 +536,7 @@ def _weakest(
     nodes, added = ordered[first], np.diff(first, append=len(ordered))
     crowded = nodes[edges.degree(nodes) + added > max_degree]
     if not len(crowded):
-        return np.empty(0, dtype=np.int64), refused
+        return NO_ROWS, refused
     index_of_end = np.searchsorted(crowded, ends)
     hit = np.flatnonzero(crowded[np.minimum(index_of_end, len(crowded) - 1)] == ends)
     index = hit % count

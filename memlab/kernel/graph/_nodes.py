@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 from zlib import crc32
 
 import msgspec
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
-from memlab.kernel.base.arrays import Flags, Ints
+from memlab.kernel.base.arrays import NO_ROWS, Codes, Flags, Ints, Values
 from memlab.kernel.base.disk import MAPPED_BYTES, replacing
 from memlab.kernel.graph._sparse import sort_by_number
 
@@ -436,7 +436,7 @@ class Adjacency:
         if len(parts) == 1:
             merged = parts[0]
         else:
-            merged = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+            merged = np.concatenate(parts) if parts else NO_ROWS
             merged.sort()
         return IncidentEdges(merged >> _WORD, (merged & _LOW) >> 1, (merged & 1).astype(np.bool_))
 
@@ -461,7 +461,7 @@ def _gather_edges(
     ends = count.cumsum()
     total = int(ends[-1]) if len(ends) else 0
     if not total:
-        return np.empty(0, dtype=np.int64)
+        return NO_ROWS
     index = np.arange(total)
     index += (start - (ends - count)).repeat(count)
     keys = (np.arange(len(count)) << _WORD).repeat(count)
@@ -540,9 +540,9 @@ class StoredEdges:
 
     size: int
     live: int
-    columns: dict[str, NDArray[Any]]
+    columns: dict[str, Values]
     layout: Layout
-    degree: NDArray[np.int32]
+    degree: Codes
     base: Base
 
 
@@ -550,8 +550,8 @@ def write_edges(
     target: str | Path | BinaryIO,
     size: int,
     live: int,
-    columns: dict[str, NDArray[Any]],
-    degree: NDArray[Any],
+    columns: dict[str, Values],
+    degree: Values,
     base: Base,
 ) -> None:
     """Replace the edge file by a new file of all edges, which must be in ``base``."""
@@ -626,7 +626,7 @@ def read_edges(source: str | Path | BinaryIO) -> StoredEdges:
         raise DamagedLab(
             f"{path} does not contain the number of edges that its header states. Restore it from a backup."
         )
-    arrays: dict[str, NDArray[Any]] = {
+    arrays: dict[str, Values] = {
         name: mapped[start : start + _bytes(dtype, shape)].view(dtype).reshape(shape)
         for name, dtype, shape, start in _sections(header)
     }

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from memlab.errors import InputError
-from memlab.kernel.base.arrays import Flags, Floats, Ints
+from memlab.kernel.base.arrays import NO_ROWS, Flags, Floats, Ints
 from memlab.kernel.base.printable import printable
 from memlab.kernel.graph._edges import Edges
 from memlab.kernel.graph._nodes import node_kinds, to_integers
@@ -92,7 +92,7 @@ def clustering(
         neighbours = (
             matrix.columns[matrix.starts[position] : matrix.starts[position + 1]]
             if position >= 0
-            else np.empty(0, dtype=np.int64)
+            else NO_ROWS
         )
         if len(neighbours) > 1:
             marked[neighbours] = True

@@ -7,12 +7,12 @@ growing columns.
 from __future__ import annotations
 
 from math import isqrt
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.kernel.base.arrays import Flags, Floats, Ints
+from memlab.kernel.base.arrays import NO_ROWS, Flags, Floats, Ints, Values
 from memlab.kernel.base.scratch import enlarge
 
 
@@ -37,7 +37,7 @@ def best(scores: Floats, n: int) -> Ints:
     [1, 2, 0]
     """
     if n <= 0 or not len(scores):
-        return np.empty(0, dtype=np.int64)
+        return NO_ROWS
     if n < len(scores):
         ordered = scores.copy()
         ordered.partition(len(scores) - n)
@@ -95,22 +95,22 @@ class Grown:
     [(3,), (3, 2)]
     """
 
-    def __init__(self, *empty: NDArray[Any]) -> None:
+    def __init__(self, *empty: Values) -> None:
         self.size = len(empty[0])
         self._buffers = list(empty)
 
     @property
-    def columns(self) -> list[NDArray[Any]]:
+    def columns(self) -> list[Values]:
         """All columns, as read-only views."""
         return [self.column(number) for number in range(len(self._buffers))]
 
-    def column(self, number: int) -> NDArray[Any]:
+    def column(self, number: int) -> Values:
         """Return a read-only view of one column."""
         column = self._buffers[number][: self.size]
         column.flags.writeable = False
         return column
 
-    def append(self, *blocks: NDArray[Any]) -> None:
+    def append(self, *blocks: Values) -> None:
         """Append one block of rows to each column."""
         needed = self.size + len(blocks[0])
         # The first block is used without a copy, because most views and bases never grow.
@@ -137,7 +137,7 @@ _STACKED = 64
 """Columns of one product, and products in one call of NumPy: their converted rows take a few megabytes."""
 
 
-def products(left: NDArray[Any], right: NDArray[F]) -> NDArray[F]:
+def products(left: Values, right: NDArray[F]) -> NDArray[F]:
     """Return ``left @ right.T`` in the dtype of ``right``, computed in blocks.
 
     For small whole numbers, the order of additions does not matter, so the result equals an undivided product.

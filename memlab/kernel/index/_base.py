@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, require_extra
-from memlab.kernel.base.arrays import Ints
+from memlab.kernel.base.arrays import NO_ROWS, Ints, Values
 from memlab.kernel.base.disk import checksum_of, read_sealed, sync, write_sealed
 from memlab.kernel.index._vectors import BLOCK, Vectors
 from memlab.kernel.registry import Registry
@@ -247,7 +247,7 @@ class Projection:
         signs = np.sign(np.take_along_axis(leading, np.abs(leading).argmax(axis=0)[None], axis=0))
         return cls(dim, np.rint(leading * signs * _SCALE).astype(np.int16))
 
-    def __call__(self, vectors: NDArray[Any]) -> NDArray[np.float32]:
+    def __call__(self, vectors: Values) -> NDArray[np.float32]:
         """Project int8 vectors (..., dim) to float32 (..., kept)."""
         if self._wide is None:
             return vectors.astype(np.float32)
@@ -322,18 +322,18 @@ class Base:
     def __len__(self) -> int:
         return self.header.rows
 
-    def candidates(self, query: NDArray[Any], n: int, *, effort: float = 1.0) -> Ints:
+    def candidates(self, query: Values, n: int, *, effort: float = 1.0) -> Ints:
         """Return at least ``n`` rows near the query, in no particular order.
 
         An index with fewer than ``n`` rows returns fewer. If the index returns a row that it does not have, it counts
         as damaged and the result is empty.
         """
         if self.broken is not None:
-            return np.empty(0, dtype=np.int64)
+            return NO_ROWS
         rows = self._opened.near(self._projection(query), min(n, len(self)), effort * self.effort)
         if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):
             self.broken = f"The index {self.path.name} is damaged: it returns rows beyond its {len(self):,}. It is rebuilt."
-            return np.empty(0, dtype=np.int64)
+            return NO_ROWS
         return rows
 
     @property

@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
-from memlab.kernel.base.arrays import Flags, Ints, Rows, Scores
+from memlab.kernel.base.arrays import NO_ROWS, Codes, Flags, Ints, Rows, Scores, Values
 from memlab.kernel.base.scratch import zeros
 from memlab.kernel.index._arrays import best, compact, ranges
 from memlab.kernel.index._postings import Passages, TermHits
@@ -200,7 +199,7 @@ def group_scores(
     (inside,) = ((wanted >= 0) & (wanted < width - 1)).nonzero()
     selected = wanted[inside]
     norm = k1 * (1.0 - b + b * documents.total[selected] / (documents.mean or 1.0))
-    frequencies: NDArray[Any]
+    frequencies: Values
     if count <= _AT_ONCE:
         # The first cell of each term is for rows without a group.
         keys = hits.term * width + groups[hits.row] + 1
@@ -225,7 +224,7 @@ def group_scores(
 
 def _count_frequencies(
     codes: NDArray[np.integer], tf: NDArray[np.integer], selected: NDArray[np.integer], width: int
-) -> tuple[int, NDArray[Any]]:
+) -> tuple[int, Values]:
     """Return a term's document frequency, and its frequency in each selected group.
 
     Each group counts as one document. ``codes`` and ``tf`` have the group and the frequency of each posting.
@@ -319,10 +318,6 @@ _SAFE = 1.0 - 1e-9
 """The factor on bounds. Bounds are summed in another order than scores, so the last bits may differ."""
 
 
-# Shared, because most words of a query occur in no text.
-_NONE: Rows = np.empty(0, dtype=np.int64)
-
-
 @dataclass(frozen=True)
 class InPassages:
     """The hits of the same query in the passages of eligible long rows.
@@ -365,7 +360,7 @@ class Matches:
         self._weight = idf(hits.frequency, count) if weight is None else weight
         if weight is None and self._few:
             check_count(count, len(hits.posted[0]), "rows")
-        self._last_frequencies: tuple[Rows, NDArray[np.int32]] | None = None
+        self._last_frequencies: tuple[Rows, Codes] | None = None
         self._look_ups: tuple[Rows, Rows, Flags] | None = None
 
     def best(self, n: int) -> Rows:
@@ -376,7 +371,7 @@ class Matches:
         if self._few:
             return self.hits.posted[0][best(self._scored, n)]
         if n <= 0:
-            return np.empty(0, dtype=np.int64)
+            return NO_ROWS
         rows = self._contenders(n)
         if self._inside is not None:
             rows = np.union1d(rows, self._long_contenders(n))
@@ -526,7 +521,7 @@ class Matches:
             np.float64,
         )
 
-    def _frequencies_in(self, rows: Rows) -> NDArray[np.int32]:
+    def _frequencies_in(self, rows: Rows) -> Codes:
         """Return the frequency of each term in each row, as int32[terms, rows].
 
         The result is cached, because several features read the same rows in sequence.
@@ -541,13 +536,13 @@ class Matches:
             self._last_frequencies = rows, frequencies
         return self._last_frequencies[1]
 
-    def _count_in(self, windows: Rows) -> NDArray[Any]:
+    def _count_in(self, windows: Rows) -> Values:
         """Return the summed frequency of each term in each window, as an array [windows, terms]."""
-        posted, column = self.hits.posted if self._few else (_NONE, _NONE)
+        posted, column = self.hits.posted if self._few else (NO_ROWS, NO_ROWS)
         if not len(posted) or len(posted) * self.hits.size > _CELLS:
             unique, column = compact(windows.ravel() + 1)
             frequencies = self._frequencies_in(unique - 1)
-            counted: NDArray[Any] = (
+            counted: Values = (
                 frequencies[:, column].reshape(len(frequencies), *windows.shape).sum(axis=1).T
             )
             return counted
@@ -565,11 +560,11 @@ class Matches:
             int(term) for term in np.argsort(hits.frequency, kind="stable") if hits.frequency[term]
         ]
         if not order:
-            return np.empty(0, dtype=np.int64)
+            return NO_ROWS
         maximum_tf = np.array([int(hits.parts[term][1].max()) for term in order])
         floor, slope = self._k1 * (1.0 - self._b), self._k1 * self._b / self._mean
 
-        def contribution(term: int, rows: NDArray[Any], tf: NDArray[np.int32]) -> Scores:
+        def contribution(term: int, rows: Values, tf: Codes) -> Scores:
             """Return a term's contribution to the BM25 scores of rows."""
             values = np.asarray(self._lengths.take(rows) * slope, dtype=np.float64)
             values += floor
@@ -650,6 +645,6 @@ def _nth_greatest(values: Scores, n: int) -> float:
     return float(np.partition(values, -n)[-n]) * _SAFE if len(values) >= n else 0.0
 
 
-def _saturate(tf: NDArray[Any], norm: Scores) -> Scores:
+def _saturate(tf: Values, norm: Scores) -> Scores:
     """Return ``tf / (tf + norm)``, the BM25 saturation, or 0 where ``tf`` is 0."""
     return np.asarray(np.divide(tf, tf + norm, out=np.zeros(tf.shape), where=tf > 0))

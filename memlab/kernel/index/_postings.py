@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
-from memlab.kernel.base.arrays import Flags
+from memlab.kernel.base.arrays import NO_ROWS, Codes, Flags, Values
 from memlab.kernel.base.disk import open_source, replacing
 from memlab.kernel.english import STOP_WORDS
 from memlab.kernel.index._arrays import Grown, compact, ranges
@@ -31,7 +31,7 @@ from memlab.kernel.index._tokens import LONG, Tokens, Written, passages_of, word
 # a posting is copied a logarithmic number of times, and a query reads a handful of segments.
 
 
-Ints = NDArray[np.int32]
+Ints = Codes
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Passages:
     """
 
     def __init__(self, words: Words, of: NDArray[np.int64] | None = None) -> None:
-        of = np.empty(0, dtype=np.int64) if of is None else of
+        of = NO_ROWS if of is None else of
         self.words = words
         self._of = Grown(of)
         opens = np.flatnonzero(np.diff(of, prepend=-1))
@@ -511,7 +511,7 @@ class Words:
         )
         return inner
 
-    def _arrays(self) -> dict[str, NDArray[Any]]:
+    def _arrays(self) -> dict[str, Values]:
         """Return lengths, postings and word forms as arrays, with one segment of postings."""
         self.seal()
         self._segments = [merge_segments(self._segments)] if self._segments else []
@@ -527,7 +527,7 @@ class Words:
             **{f"written_{name}": array for name, array in self.written.arrays().items()},
         }
 
-    def _restore(self, path: Path, arrays: dict[str, NDArray[Any]], prefix: str = "") -> None:
+    def _restore(self, path: Path, arrays: dict[str, Values], prefix: str = "") -> None:
         """Restore lengths, postings and word forms from arrays whose names have a prefix.
 
         Raises DamagedLab or ValueError if they are inconsistent.
@@ -550,7 +550,7 @@ class Words:
         self._append_lengths(lengths)
         self._segments = [base] if len(base) else []
 
-    def _append_lengths(self, lengths: NDArray[Any]) -> None:
+    def _append_lengths(self, lengths: Values) -> None:
         """Append the lengths of new rows to a buffer that doubles in size."""
         needed = self._size + len(lengths)
         if needed > len(self._lengths):

@@ -9,10 +9,9 @@ from statistics import NormalDist
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
-from memlab.kernel.base.arrays import Floats, Ints
+from memlab.kernel.base.arrays import Components, Floats, Ints
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.progress import bar
 from memlab.kernel.index._arrays import best
@@ -141,7 +140,7 @@ class IndexReport(Displayed):
 
 def report(
     neighbours: Neighbours,
-    queries: NDArray[np.int8] | None = None,
+    queries: Components | None = None,
     *,
     n: int = 10,
     sample: int = 200,

@@ -15,13 +15,12 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import chain, pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arrays import Flags, Ints
+from memlab.kernel.base.arrays import NO_ROWS, Codes, Flags, Ints, Values
 from memlab.kernel.english import signs_of
 from memlab.kernel.index._arrays import Grown, ranges
 
@@ -309,9 +308,7 @@ class Written:
         self.ids = _Forms(self._names)
         """The id of each form that occurs in a row."""
         self._forms = Grown(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8))
-        self._rows = Grown(
-            np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
-        )
+        self._rows = Grown(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32), NO_ROWS)
         self._packed_forms = Grown(np.empty(0, dtype=np.int32))
         self._pending: list[tuple[list[int], list[int], list[int], list[int]]] = []
         self._waiting = 0
@@ -339,7 +336,7 @@ class Written:
         return len(self.ids)
 
     @property
-    def terms(self) -> NDArray[np.int32]:
+    def terms(self) -> Codes:
         """The term id of each word form."""
         return self._forms.column(0)
 
@@ -351,7 +348,7 @@ class Written:
         return self._rows.column(0)
 
     @property
-    def counts(self) -> NDArray[np.int32]:
+    def counts(self) -> Codes:
         """The number of words of each row, including stop words."""
         if self._pending:
             self._index_pending()
@@ -449,13 +446,13 @@ class Written:
 
     # -- on disk ----------------------------------------------------------------------------------------------
 
-    def forms_arrays(self) -> dict[str, NDArray[Any]]:
+    def forms_arrays(self) -> dict[str, Values]:
         """Return the table of word forms as arrays by name."""
         terms, bits = self._forms.columns
         forms = np.frombuffer("\n".join(self._names).encode(), dtype=np.uint8)
         return {"forms": forms, "form_terms": terms, "form_signs": bits}
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Values]:
         """Return the signs, word counts and forms of all rows as arrays by name."""
         self._index_pending()
         signs, counts, stops = self._rows.columns
@@ -467,7 +464,7 @@ class Written:
         }
 
     def restore_forms(
-        self, forms: NDArray[Any], terms: NDArray[Any], signs: NDArray[Any], *, vocabulary: int
+        self, forms: Values, terms: Values, signs: Values, *, vocabulary: int
     ) -> None:
         """Restore the table of forms; raise ValueError if the arrays are inconsistent."""
         text = forms.tobytes().decode()
@@ -479,9 +476,7 @@ class Written:
             raise ValueError("the table of word forms and their terms is inconsistent")
         self._names, self.ids, self._forms = names, _Forms(names), Grown(terms, signs)
 
-    def restore(
-        self, signs: NDArray[Any], counts: NDArray[Any], stops: NDArray[Any], packed: NDArray[Any]
-    ) -> None:
+    def restore(self, signs: Values, counts: Values, stops: Values, packed: Values) -> None:
         """Restore all rows from arrays. Word forms must be restored first.
 
         Raises ValueError if the arrays are inconsistent.

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError
-from memlab.kernel.base.arrays import Flags, Floats, Rows, Scores
+from memlab.kernel.base.arrays import NO_ROWS, Components, Flags, Floats, Rows, Scores, Values
 from memlab.kernel.base.disk import MAPPED_BYTES, open_source, replacing
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.index._arrays import Grown, best, is_in_sorted
@@ -47,7 +47,6 @@ BLOCK = 4096
 """The number of rows in a block, which has one digest. An index covers whole blocks."""
 
 Squares = Floats
-Components = NDArray[np.int8]
 
 
 @dataclass(frozen=True)
@@ -237,7 +236,7 @@ class Stored:
         return stored
 
 
-def _map_array(path: Path | None, file: BinaryIO, dtype: str) -> NDArray[Any]:
+def _map_array(path: Path | None, file: BinaryIO, dtype: str) -> Values:
     """Return the array at the file's position, and move past it; a large array of a path is memory-mapped."""
     np.lib.format.read_magic(file)
     shape, fortran, actual = np.lib.format.read_array_header_1_0(file)
@@ -257,9 +256,7 @@ def _map_array(path: Path | None, file: BinaryIO, dtype: str) -> NDArray[Any]:
     return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape).view(np.ndarray)
 
 
-def _write_array(
-    file: BinaryIO, dtype: str, shape: tuple[int, ...], parts: list[NDArray[Any]]
-) -> None:
+def _write_array(file: BinaryIO, dtype: str, shape: tuple[int, ...], parts: list[Values]) -> None:
     """Write consecutive parts as one array in NumPy's format."""
     np.lib.format.write_array_header_1_0(
         file, {"descr": dtype, "fortran_order": False, "shape": shape}
@@ -317,7 +314,7 @@ class Approximate(Protocol):
     dim: int
 
     def __len__(self) -> int: ...
-    def candidates(self, query: NDArray[Any], n: int, *, effort: float = 1.0) -> Rows:
+    def candidates(self, query: Values, n: int, *, effort: float = 1.0) -> Rows:
         """Return ``n`` distinct rows near ``query``, in no particular order.
 
         An index with fewer than ``n`` rows returns fewer. ``effort`` multiplies the number of nodes that are searched.
@@ -376,7 +373,7 @@ class Vectors:
         scans = self.exact_up_to == EXACT_UP_TO < self._stored.size <= SCANNED_UP_TO
         return SCANNED_UP_TO if scans and scanner() is not None else self.exact_up_to
 
-    def append(self, vectors: NDArray[np.int8]) -> None:
+    def append(self, vectors: Components) -> None:
         """Append rows, passed as an int8 matrix (k, dim) of components -127..127.
 
         Raises
@@ -398,7 +395,7 @@ class Vectors:
             )
         self._stored.append(vectors)
 
-    def take(self, rows: Rows | None = None) -> NDArray[np.int8]:
+    def take(self, rows: Rows | None = None) -> Components:
         """Return a copy of ``rows`` (all rows by default) as an int8 matrix."""
         if rows is None:
             return np.array(self._stored.slice(0, self._stored.size)[0])
@@ -421,7 +418,7 @@ class Vectors:
         return first
 
     def similarity(
-        self, query: NDArray[np.int8], rows: Rows | None = None, *, key: Hashable | None = None
+        self, query: Components, rows: Rows | None = None, *, key: Hashable | None = None
     ) -> Scores:
         """Return the cosine of ``query`` with each of ``rows``, or with every row.
 
@@ -469,7 +466,7 @@ class Vectors:
 
     def top(
         self,
-        query: NDArray[np.int8],
+        query: Components,
         n: int,
         *,
         rows: Rows | None = None,
@@ -522,7 +519,7 @@ class Vectors:
         return _take_best(rows, self._cosines(queries, square, rows), n)
 
     def nearest(
-        self, queries: NDArray[np.int8], n: int, *, excluded: Mask | None = None
+        self, queries: Components, n: int, *, excluded: Mask | None = None
     ) -> Iterator[tuple[Rows, Scores]]:
         """Yield the exact ``n`` nearest rows of each query, without ``excluded`` rows.
 
@@ -608,9 +605,7 @@ class Vectors:
 
     def _empty(self) -> Grown:
         """Return empty columns for row numbers, float32 vectors and squared norms."""
-        return Grown(
-            np.empty(0, dtype=np.int64), np.empty((0, self.dim), dtype=np.float32), np.empty(0)
-        )
+        return Grown(NO_ROWS, np.empty((0, self.dim), dtype=np.float32), np.empty(0))
 
     def _tail_from(self, start: int) -> View | None:
         """Return all rows from ``start`` on as float32, or None if they are too many.
@@ -636,7 +631,7 @@ class Vectors:
     def _search_index(
         self,
         index: Approximate,
-        query: NDArray[np.int8],
+        query: Components,
         queries: Matrix,
         square: Any,
         n: int,
@@ -718,7 +713,7 @@ class Vectors:
             )
         return rows.astype(np.int64, copy=False)
 
-    def _check_query(self, query: NDArray[Any]) -> tuple[Matrix, Any]:
+    def _check_query(self, query: Values) -> tuple[Matrix, Any]:
         """Check a query and return it as float32 with its squared norm."""
         query = np.asarray(query)
         if query.dtype != np.int8 or query.ndim not in (1, 2) or query.shape[-1] != self.dim:

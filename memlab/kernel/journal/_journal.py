@@ -11,9 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
-import numpy as np
-from numpy.typing import NDArray
-
 from memlab.errors import (
     DamagedLab,
     DamageWarning,
@@ -24,6 +21,7 @@ from memlab.errors import (
     NotALab,
     ReadOnlyLab,
 )
+from memlab.kernel.base.arrays import Components
 from memlab.kernel.base.disk import writing
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.journal import _database
@@ -624,9 +622,7 @@ class JournalView:
         """Return the text of each id; see ``Reading.texts``."""
         return self._journal.texts(ids)
 
-    def vectors(
-        self, fingerprint: str, *, after_id: int = 0
-    ) -> Iterator[tuple[int, NDArray[np.int8]]]:
+    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, Components]]:
         """Yield the vectors of one embedder; see ``Reading.vectors``."""
         return self._journal.vectors(fingerprint, after_id=after_id)
 

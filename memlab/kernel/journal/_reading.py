@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, UnknownName
+from memlab.kernel.base.arrays import Components
 from memlab.kernel.journal._database import GENERATION, IDENTITY, translate_error
 from memlab.kernel.journal._events import (
     RESTORE,
@@ -220,9 +220,7 @@ class Reading:
                 )
             yield id, text
 
-    def vectors(
-        self, fingerprint: str, *, after_id: int = 0
-    ) -> Iterator[tuple[int, NDArray[np.int8]]]:
+    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, Components]]:
         """Yield the vectors of one embedder as read-only arrays, ordered by id.
 
         Each item is ``(first_id, matrix of shape (n, dim))``. Adjacent blocks are joined. A gap
@@ -461,7 +459,7 @@ def _marks(values: Sequence[object]) -> str:
     return ",".join("?" * len(values))
 
 
-def _join_blocks(blocks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, NDArray[np.int8]]]:
+def _join_blocks(blocks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Components]]:
     """Join vector blocks with adjacent ids; yield each first id and joined matrix."""
     start = 0
     for stop in range(1, len(blocks) + 1):

@@ -17,10 +17,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, LabError
-from memlab.kernel.base.arrays import Ints
+from memlab.kernel.base.arrays import Components, Ints
 from memlab.kernel.base.clock import Micros
 from memlab.kernel.journal._database import GENERATION, IDENTITY
 from memlab.kernel.journal._events import (
@@ -216,7 +215,7 @@ class Transaction:
         self._events: list[tuple[int, int, str, bytes]] = []
         self._payloads: list[tuple[int, str]] = []
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
-        self._vectors: list[tuple[int, str, NDArray[np.int8]]] = []
+        self._vectors: list[tuple[int, str, Components]] = []
         self._sources: list[tuple[str, str]] = []
         self._scrubs: list[Scrub] = []
 
@@ -263,9 +262,7 @@ class Transaction:
         stored = dict(self._payloads)
         return [stored[id] for id in ids] if all(id in stored for id in ids) else None
 
-    def vectors_from(
-        self, fingerprint: str, first_id: int
-    ) -> list[tuple[int, NDArray[np.int8]]] | None:
+    def vectors_from(self, fingerprint: str, first_id: int) -> list[tuple[int, Components]] | None:
         """Return the vectors of one embedder that this write stores from ``first_id`` on.
 
         Returns None if the write does not store an unbroken run of vectors from there.
@@ -280,7 +277,7 @@ class Transaction:
                 expected = first + len(matrix)
         return blocks or None
 
-    def vectors_of(self, fingerprint: str) -> list[tuple[int, NDArray[np.int8]]]:
+    def vectors_of(self, fingerprint: str) -> list[tuple[int, Components]]:
         """Return the vector blocks that this write stores for an embedder, in call order."""
         return [
             (first, matrix) for first, embedder, matrix in self._vectors if embedder == fingerprint
@@ -325,7 +322,7 @@ class Transaction:
         self._check_open()
         self._payloads += checked
 
-    def vectors(self, first_id: int, fingerprint: str, matrix: NDArray[np.int8]) -> None:
+    def vectors(self, first_id: int, fingerprint: str, matrix: Components) -> None:
         """Store int8 vectors, shape (n, dim), for the ids from ``first_id`` on.
 
         The vectors replace earlier vectors of the same embedder.
@@ -459,7 +456,7 @@ def _put_source(connection: sqlite3.Connection, hash: str, text: str) -> None:
 
 
 def _put_vectors(
-    connection: sqlite3.Connection, first: int, fingerprint: str, matrix: NDArray[np.int8]
+    connection: sqlite3.Connection, first: int, fingerprint: str, matrix: Components
 ) -> None:
     """Insert a block of vectors and truncate earlier blocks that overlap it."""
     embedder = _embedder(connection, fingerprint)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arrays import Flags, Floats
+from memlab.kernel.base.arrays import Flags, Floats, Values
 from memlab.kernel.language.graph import Node, reachable
 from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
 from memlab.kernel.language.signature import Derived
@@ -45,8 +45,8 @@ class Slates:
         self,
         size: int,
         *,
-        codes: npt.NDArray[Any] | None = None,
-        order: npt.NDArray[Any] | None = None,
+        codes: Values | None = None,
+        order: Values | None = None,
     ) -> None:
         self.size, self.codes, self.order = size, codes, order
 
@@ -283,9 +283,7 @@ class Coded:
 
     __slots__ = ("_code_of", "codes", "words")
 
-    def __init__(
-        self, codes: npt.NDArray[Any], words: Sequence[str], code_of: Mapping[str, int]
-    ) -> None:
+    def __init__(self, codes: Values, words: Sequence[str], code_of: Mapping[str, int]) -> None:
         self.codes, self.words, self._code_of = codes, words, code_of
 
     def __len__(self) -> int:
@@ -295,7 +293,7 @@ class Coded:
         """Return a mask of the rows that contain the given word."""
         return np.asarray(self.codes == self._code_of.get(word, _NO_CODE))
 
-    def array(self) -> npt.NDArray[Any]:
+    def array(self) -> Values:
         """Return the words of the column as an array."""
         return np.asarray(np.array([*self.words, None], dtype=object)[self.codes])
 
@@ -358,8 +356,8 @@ class ArrayProgram:
         self.coded = _only_compared(root, self.nodes)
 
     def run(
-        self, columns: Mapping[str, Column], order: npt.NDArray[Any] | None
-    ) -> list[tuple[npt.NDArray[Any], Flags | None]]:
+        self, columns: Mapping[str, Column], order: Values | None
+    ) -> list[tuple[Values, Flags | None]]:
         """Run the program on named columns.
 
         Names may have hyphens or underscores, and columns may be any sequences.
@@ -390,8 +388,8 @@ class ArrayProgram:
         return self.compute(ready, size, order)
 
     def compute(
-        self, ready: Sequence[Ready], size: int, order: npt.NDArray[Any] | None, quiet: bool = False
-    ) -> list[tuple[npt.NDArray[Any], Flags | None]]:
+        self, ready: Sequence[Ready], size: int, order: Values | None, quiet: bool = False
+    ) -> list[tuple[Values, Flags | None]]:
         """Run the program on arrays in the order of `inputs`, with null masks.
 
         A mask without nulls costs as much as a mask with nulls, so callers should pass None. `quiet` is True if the
@@ -545,7 +543,7 @@ def _constant(value: Any) -> Any:
 
 def _result(
     values: Any, mask: Any, dtype: Any, computed: bool, size: int
-) -> tuple[npt.NDArray[Any], Flags | None]:
+) -> tuple[Values, Flags | None]:
     """Broadcast the values and the null mask of a result to all rows; the mask is None without a null."""
     if mask is not None:
         mask = np.array(np.broadcast_to(mask, size)) if np.any(mask) else None
@@ -556,7 +554,7 @@ def _result(
     ), mask
 
 
-def _size(columns: Mapping[str, Column], order: npt.NDArray[Any] | None) -> int:
+def _size(columns: Mapping[str, Column], order: Values | None) -> int:
     """Return the row count for a policy that reads no inputs."""
     if order is not None:
         return len(order)

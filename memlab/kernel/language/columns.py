@@ -20,12 +20,11 @@ from operator import eq, ge, gt
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import describe_value
-from memlab.kernel.base.arrays import Flags, Floats
+from memlab.kernel.base.arrays import Flags, Floats, Values
 from memlab.kernel.language.arrays import Slates, aggregate, beta_chances
 from memlab.kernel.language.checker import kind_of
 from memlab.kernel.language.graph import Node, Value, reachable
@@ -456,7 +455,7 @@ def _slates(frame: pl.DataFrame, by: str | None, order: str, needs_order: bool) 
     return Slates(frame.height, codes=codes, order=_sortable(frame, order))
 
 
-def _sortable(frame: pl.DataFrame, name: str) -> npt.NDArray[Any]:
+def _sortable(frame: pl.DataFrame, name: str) -> Values:
     """Convert a column without nulls to integers of the same sort order."""
     if name not in frame.columns:
         raise UnknownName("column", name, frame.columns)

@@ -10,13 +10,11 @@ from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, MemlabError, UnknownName
 from memlab.kernel.base.arguments import AnyNumber, checked, describe_value
-from memlab.kernel.base.arrays import Flags
+from memlab.kernel.base.arrays import Flags, Values
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.hooks import load_part
@@ -298,8 +296,8 @@ class Policy(Displayed):
         return self._columns.aggregates(frame, by, order)
 
     def arrays(
-        self, columns: Mapping[str, Column], *, order: npt.NDArray[Any] | None = None
-    ) -> tuple[npt.NDArray[Any], Flags | None]:
+        self, columns: Mapping[str, Column], *, order: Values | None = None
+    ) -> tuple[Values, Flags | None]:
         """Compute the policy for one slate of NumPy arrays, with null masks.
 
         The values agree with `columns` except for the last digit of ``exp``, ``log``, ``log1p``,
@@ -328,8 +326,8 @@ class Policy(Displayed):
         return values, nulls
 
     def updates(
-        self, columns: Mapping[str, Column], *, order: npt.NDArray[Any] | None = None
-    ) -> dict[str, tuple[npt.NDArray[Any], Flags | None]]:
+        self, columns: Mapping[str, Column], *, order: Values | None = None
+    ) -> dict[str, tuple[Values, Flags | None]]:
         """Return the new values of each field that a record policy updates.
 
         Parameters
@@ -858,9 +856,9 @@ class Program:
         ready: Sequence[Ready],
         size: int,
         *,
-        order: NDArray[Any] | None = None,
+        order: Values | None = None,
         quiet: bool = False,
-    ) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    ) -> tuple[Values, Values | None]:
         """Compute values and null masks for rows of inputs.
 
         Parameters

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memlab.kernel.base.arrays import Flags, Floats, Ints, Rows, Scores
+from memlab.kernel.base.arrays import Codes, Components, Flags, Floats, Ints, Rows, Scores, Values
 from memlab.kernel.embedding import evened
 from memlab.kernel.english import Asked
 from memlab.kernel.index import is_in_sorted, products, products_below
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._mentions import Phrases, days_from, file_namer, tag_namer
-from memlab.kernel.recall._moment import Moment, Values
+from memlab.kernel.recall._moment import Moment
 from memlab.kernel.recall._query import QuestionFeatures
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import State
@@ -57,11 +55,11 @@ def min_max(values: Scores) -> Scores:
 
 
 def takes_over(
-    vectors: NDArray[np.int8],
+    vectors: Components,
     relevance: Scores,
-    created: NDArray[Any],
-    speakers: NDArray[np.int32],
-    sessions: NDArray[np.int32],
+    created: Values,
+    speakers: Codes,
+    sessions: Codes,
     closeness: Callable[[Scores], Scores],
 ) -> Scores:
     """Return how strongly each statement replaces an older, relevant statement.
@@ -89,14 +87,14 @@ def takes_over(
 
 def corrects(
     rows: Ints,
-    vectors: NDArray[np.int8],
+    vectors: Components,
     relevance: Scores,
     late: Scores,
     words: Scores,
     content: Sequence[frozenset[int]],
     says_change: Flags,
-    created: NDArray[Any],
-    speakers: NDArray[np.int32],
+    created: Values,
+    speakers: Codes,
     closeness: Callable[[Scores], Scores],
 ) -> Scores:
     """Return the cubed relevance of the statement that each correction corrects.
@@ -156,7 +154,7 @@ def _common_share(first: frozenset[int], second: frozenset[int]) -> float:
     return len(first & second) / max(1, min(len(first), len(second)))
 
 
-def _find_older(created: NDArray[Any], speakers: NDArray[np.int32]) -> Flags:
+def _find_older(created: Values, speakers: Codes) -> Flags:
     """Return bool[rows, rows]: whether the column's statement is older than the row's.
 
     The value is False if the two speakers differ.
@@ -165,10 +163,10 @@ def _find_older(created: NDArray[Any], speakers: NDArray[np.int32]) -> Flags:
 
 
 def _measure_pairs(
-    vectors: NDArray[np.int8],
+    vectors: Components,
     later: Ints,
     earlier: Ints,
-    created: NDArray[Any],
+    created: Values,
     closeness: Callable[[Scores], Scores],
 ) -> Floats:
     """Return the closeness of the vectors of each (later, earlier) pair of rows."""
@@ -182,7 +180,7 @@ def _measure_pairs(
 
 
 def _measure_all_pairs(
-    vectors: NDArray[np.int8], wanted: Flags, closeness: Callable[[Scores], Scores]
+    vectors: Components, wanted: Flags, closeness: Callable[[Scores], Scores]
 ) -> Floats:
     """Return f64[rows, rows]: the closeness of the pairs in ``wanted``, or -1 for others."""
     matrix = vectors.astype(np.float32)
@@ -312,7 +310,7 @@ class Candidates(Moment):
                 return _is_any_of(branches.codes[rows], np.array([-1, *wanted]))
         return super().compute(name)
 
-    def contexts(self) -> NDArray[np.int32]:
+    def contexts(self) -> Codes:
         """Return the code of the session of each row."""
         return self.state.contexts.codes[self.rows]
 

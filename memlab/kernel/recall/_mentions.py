@@ -19,7 +19,7 @@ from itertools import islice, pairwise
 
 import numpy as np
 
-from memlab.kernel.base.arrays import Floats, Ints
+from memlab.kernel.base.arrays import NO_ROWS, Floats, Ints
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.english import NUMBER_WORDS, word_pattern
 from memlab.kernel.index import Words
@@ -449,7 +449,7 @@ class Triggers:
     def match(self, state: State, text: str) -> Ints:
         """Return the ascending rows that have a trigger matching ``text``."""
         if not state.lists["triggers"].has_values:
-            return np.empty(0, dtype=np.int64)
+            return NO_ROWS
         self._learn(state)
         lowered = text.lower()
         rows: list[int] = []

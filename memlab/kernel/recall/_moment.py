@@ -17,10 +17,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import ExtensionError, ExtensionWarning, UnknownName
-from memlab.kernel.base.arrays import Flags, Floats, Ints, Rows
+from memlab.kernel.base.arrays import Flags, Floats, Ints, Rows, Values
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.english import SAYS
 from memlab.kernel.index import Words
@@ -58,7 +57,6 @@ __all__ = [
 # How policies read features: the columns of each policy, and the form of each input.
 
 
-Values = NDArray[Any]
 Column = Values | tuple[Values, Flags]
 Ready = tuple[Any, Flags | None]
 """A column as a program reads it: values, and a mask of nulls or None."""
@@ -246,12 +244,12 @@ class Pool:
         state, rows = self._moment.state, self._moment.rows
         return pl.DataFrame([state.column(name, rows) for name in columns or ("id",)])
 
-    def __getitem__(self, feature: str) -> NDArray[Any]:
+    def __getitem__(self, feature: str) -> Values:
         """Return the values of another feature, one per memory."""
         return self._moment[feature]
 
 
-def extended_values(feature: Feature, moment: Moment) -> NDArray[Any]:
+def extended_values(feature: Feature, moment: Moment) -> Values:
     """Compute and check the values of an extension's feature.
 
     Raises
@@ -289,7 +287,7 @@ def _name_feature(feature: Feature) -> str:
     return f"The feature {feature.name} of the extension {feature.owner}"
 
 
-def _check_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+def _check_numbers(feature: Feature, values: Values) -> Values:
     """Check a numeric feature's values and return them as float64, with NaN for null."""
     if values.dtype == object:
         values = np.array([math.nan if value is None else value for value in values.tolist()])
@@ -307,7 +305,7 @@ def _check_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
     return numbers
 
 
-def _check_flags(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+def _check_flags(feature: Feature, values: Values) -> Values:
     """Check a boolean feature's values and return them, as float64 if nullable."""
     if feature.nullable:
         return _check_numbers(feature, values)
@@ -318,7 +316,7 @@ def _check_flags(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def _check_words(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+def _check_words(feature: Feature, values: Values) -> Values:
     """Check a string feature's values and return them as an array of objects."""
     words: list[Any] = values.tolist()
     for word in words:
@@ -334,7 +332,7 @@ def _check_words(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
     return np.array(words, dtype=object)
 
 
-def _refuse_sets(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+def _refuse_sets(feature: Feature, values: Values) -> Values:
     """Raise ExtensionError, because extensions cannot declare set features."""
     raise ExtensionError(
         f"{_name_feature(feature)} has the type set. An extension declares num, bool or str."
@@ -350,7 +348,7 @@ _CHECKS = {
 }
 
 
-def _describe_values(values: NDArray[Any]) -> str:
+def _describe_values(values: Values) -> str:
     """Describe values of a wrong type for an error message."""
     first: Sequence[Any] = values[:1].tolist()
     return f"values such as {first[0]!r:.60}" if first else "no numbers"

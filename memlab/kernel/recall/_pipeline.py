@@ -17,7 +17,7 @@ import numpy as np
 
 from memlab.errors import ExtensionError, PolicyError
 from memlab.kernel.base.arguments import warn_caller
-from memlab.kernel.base.arrays import Flags, Rows, Scores
+from memlab.kernel.base.arrays import NO_ROWS, Flags, Rows, Scores
 from memlab.kernel.embedding import Embedder
 from memlab.kernel.graph import EdgeBatch, spread
 from memlab.kernel.index import best, is_in_sorted
@@ -59,17 +59,13 @@ from memlab.kernel.state import State, ViewerState
 # The stages that build the pool: find, admit, seed, spread, cut.
 
 
-# An array without candidates. All runs share it, because they never write into their rows.
-_NO_ROWS: Rows = np.empty(0, dtype=np.int64)
-
-
 # -- find -------------------------------------------------------------------------------------------------------------
 
 
 def find(run: Run) -> None:
     """Find candidates by nearest vectors, word matches and triggers."""
     if len(run.about.nodes) and run.plan.spread.entities_first:
-        run.found = _NO_ROWS
+        run.found = NO_ROWS
         return
     run.found = _search_rows(run)
     if not run.plan.ending.possible(run.state):
@@ -107,7 +103,7 @@ def _search_rows(run: Run, filter_rows: Callable[[Rows], Rows] | None = None) ->
         triggered = query.triggered
         parts.append(triggered if filter_rows is None else filter_rows(triggered))
     if not parts:
-        return _NO_ROWS
+        return NO_ROWS
     rows = np.concatenate(parts)
     rows.sort()
     is_first = np.empty(len(rows), dtype=np.bool_)

@@ -12,10 +12,9 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import ExtensionError, InputError, MemlabError, UnknownName
-from memlab.kernel.base.arrays import Flags, Ints, Rows, Scores
+from memlab.kernel.base.arrays import NO_ROWS, Flags, Ints, Rows, Scores, Values
 from memlab.kernel.graph import SPREAD_MODES
 from memlab.kernel.language import Policy, Program, Value, possible_results
 from memlab.kernel.policies import FEATURES, Challenge, Pack
@@ -34,8 +33,6 @@ from memlab.kernel.state import State
 # nor reinforced between two passes of upkeep.
 
 
-Codes = Ints
-
 # bool[statuses]: whether memories of the status at that index take part in recall.
 _IN_RECALL = np.array([word in RECALLABLE for word in STATUSES])
 _NO_CODE = -3
@@ -43,10 +40,10 @@ _NO_CODE = -3
 
 # The results of a policy that is always false; statuses as Python strings, for policies that compare them.
 _NEVER = frozenset({("const", False)})
-_WORDS: NDArray[Any] = np.array(STATUSES, dtype=object)
+_WORDS: Values = np.array(STATUSES, dtype=object)
 
 
-def in_recall(status: Codes) -> Flags:
+def in_recall(status: Ints) -> Flags:
     """Return a mask of the statuses that take part in recall.
 
     Statuses are indices into ``STATUSES``.
@@ -54,7 +51,7 @@ def in_recall(status: Codes) -> Flags:
     return np.asarray(_IN_RECALL[status])
 
 
-def read_statuses(state: State, rows: Rows) -> Codes:
+def read_statuses(state: State, rows: Rows) -> Ints:
     """Return the status of each row as an index into ``STATUSES``.
 
     The state's own codes may differ, because a snapshot of an older version may order the words otherwise.
@@ -136,7 +133,7 @@ def _to_promote(moment: Moment) -> Rows:
     if promotes == "any":
         return np.arange(len(moment))
     if promotes == "none" or not moment.state.numbers["ttl_days"].has_values:
-        return np.empty(0, dtype=np.int64)
+        return NO_ROWS
     return np.flatnonzero(~np.isnan(moment.number("ttl_days")))
 
 
@@ -151,7 +148,7 @@ def _stays(results: frozenset[tuple[str, Value]] | None) -> bool:
     )
 
 
-def apply_promote(moment: Moment, before: Codes) -> tuple[Moment, Codes]:
+def apply_promote(moment: Moment, before: Ints) -> tuple[Moment, Ints]:
     """Apply ``promote`` until statuses settle; return the moment and the statuses.
 
     Statuses are indices into ``STATUSES``.
@@ -187,7 +184,7 @@ def _status_index(status: str) -> int:
     return STATUSES.index(status)
 
 
-def encode_words(values: NDArray[Any], nulls: Flags | None) -> tuple[Codes, tuple[str, ...]]:
+def encode_words(values: Values, nulls: Flags | None) -> tuple[Ints, tuple[str, ...]]:
     """Encode strings as indices into their distinct values, or -1 for null.
 
     There are few distinct words, and each costs one comparison of the whole column.

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arrays import Flags, Ints, Rows
+from memlab.kernel.base.arrays import NO_ROWS, Flags, Ints, Rows
 from memlab.kernel.index import GroupLengths, Grown, Words, group_lengths, words_of
 from memlab.kernel.privacy import refuse
 from memlab.kernel.schema import MEMORY, RECALLABLE, SCOPES, STATUSES, VISIBILITIES, normalise_word
@@ -788,7 +788,7 @@ def _extend_population(
 ) -> _CachedPopulation:
     """Return the cached population extended by the memories of the mask ``fresh``."""
     start = state.rows - len(fresh)
-    rows = Grown(np.empty(0, dtype=np.int64)) if cached is None else cached.rows
+    rows = Grown(NO_ROWS) if cached is None else cached.rows
     mask = Grown(np.empty(0, dtype=np.bool_)) if cached is None else cached.mask
     added = np.flatnonzero(fresh) + start
     rows.append(added)

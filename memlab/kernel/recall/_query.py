@@ -11,9 +11,8 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memlab.kernel.base.arrays import Ints, Rows, Scores
+from memlab.kernel.base.arrays import NO_ROWS, Codes, Components, Ints, Rows, Scores
 from memlab.kernel.embedding import Embedder, load_embedder
 from memlab.kernel.english import signs_of
 from memlab.kernel.graph import node_kinds
@@ -185,7 +184,7 @@ class Question:
     project: str | None = None
     session: str | None = None
     filters: Filters = NO_FILTERS
-    vector: NDArray[np.int8] | None = None
+    vector: Components | None = None
 
 
 class SpeakerNames:
@@ -202,7 +201,7 @@ class SpeakerNames:
                 self._codes.setdefault(word, set()).add(code)
         self._known = len(vocabulary)
 
-    def find(self, text: str, vocabulary: list[str], present: Ints) -> NDArray[np.int32]:
+    def find(self, text: str, vocabulary: list[str], present: Ints) -> Codes:
         """Return the ascending codes of speakers in ``present`` that ``text`` names."""
         if len(vocabulary) < self._known:
             self._codes, self._known = {}, 0
@@ -237,9 +236,7 @@ class QuestionFeatures:
         self.embedder, self._word_vectors = embedder, word_vectors
         self.at, self.now = question.at, np.asarray(question.at, dtype=np.float64)
         vector = question.vector
-        self.vector: NDArray[np.int8] = (
-            embedder.embed_query(question.text) if vector is None else vector
-        )
+        self.vector: Components = embedder.embed_query(question.text) if vector is None else vector
         settings = pack.settings
         self._k1, self._b = float(settings["bm25-k1"]), float(settings["bm25-b"])
         self.words = words = state.get_words(str(settings["language"]))
@@ -248,7 +245,7 @@ class QuestionFeatures:
         self.matches = self._match(self.query)
         self.signs = signs_of(words.language)
         """The table of signs of the language, such as words that ask for a time."""
-        self._near: tuple[Rows, Scores] = np.empty(0, dtype=np.int64), np.empty(0)
+        self._near: tuple[Rows, Scores] = NO_ROWS, np.empty(0)
         self.named_speakers = speakers.find(
             question.text, state.names["speaker"].vocabulary, population.speakers
         )
@@ -413,7 +410,7 @@ class QuestionFeatures:
             count += is_row[own]
         return total / np.maximum(count, 1.0)
 
-    def session_lexical(self, contexts: NDArray[np.int32]) -> Scores:
+    def session_lexical(self, contexts: Codes) -> Scores:
         """Return the BM25 score of each session, or 0 for a code of -1."""
         sessions = self._lengths.sessions
         codes, columns = compact(contexts.astype(np.int64) + 1)
@@ -466,7 +463,7 @@ class About:
 
 
 # Most packs spread from memories alone, so most recalls have no entities.
-NO_ENTITIES = About(np.empty(0, dtype=np.int64), np.empty(0))
+NO_ENTITIES = About(NO_ROWS, np.empty(0))
 
 
 @dataclass

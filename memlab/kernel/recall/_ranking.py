@@ -34,11 +34,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import PolicyError
 from memlab.kernel.base.arguments import warn_caller
-from memlab.kernel.base.arrays import Floats, Ints, Rows, Scores
+from memlab.kernel.base.arrays import Codes, Components, Floats, Ints, Rows, Scores, Values
 from memlab.kernel.index import best, products
 from memlab.kernel.language import Policy
 from memlab.kernel.policies import Challenge, Pack
@@ -93,7 +92,7 @@ def rank_by_score(scores: Scores) -> Ranking:
 def rank_all(
     pack: Pack,
     scores: Scores,
-    vectors: Callable[[], NDArray[np.int8]],
+    vectors: Callable[[], Components],
     *,
     depth: int,
     closeness: Callable[[Scores], Scores] = lambda cosine: cosine,
@@ -298,7 +297,7 @@ class _Selection:
             ),
         }
 
-    def _same(self, codes: NDArray[np.int32], waiting: Positions) -> Scores:
+    def _same(self, codes: Codes, waiting: Positions) -> Scores:
         """Count the selected candidates that share each waiting candidate's session or speaker.
 
         A code of -1, for a missing session or speaker, is shared with no candidate.
@@ -343,7 +342,7 @@ class _NoSeed(np.random.bit_generator.ISeedSequence):
     all other steps of a draw. NumPy's type stub accepts only arrays and SeedSequence.
     """
 
-    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Values:
         """Return zeros as the seed state; the key is set afterwards."""
         return np.zeros(n_words, dtype=dtype)
 
@@ -511,7 +510,7 @@ def _probe_probabilities(
     The result is None if all weights are 0.
     """
     policy = pack.policies["explore"]
-    inputs: dict[str, Callable[[], NDArray[Any]]] = {
+    inputs: dict[str, Callable[[], Values]] = {
         "score": lambda: scores[band],
         "limit": lambda: np.full(len(band), float(limit)),
         "tail-n": lambda: np.full(len(band), float(len(band))),

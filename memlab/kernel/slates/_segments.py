@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from polars.io.plugins import register_io_source
 
 from memlab.errors import DamagedLab
-from memlab.kernel.base.arrays import Floats, Ints
+from memlab.kernel.base.arrays import NO_ROWS, Floats, Ints, Values
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.embedding import SHIPPED_KNOTS
 from memlab.kernel.journal import digest_parts
@@ -317,7 +317,7 @@ def _encode_ids(ids: Ints, sizes: Sequence[int]) -> Column:
     return ["steps", _compress(_narrow(steps))]
 
 
-def _narrow(values: Ints) -> NDArray[Any]:
+def _narrow(values: Ints) -> Values:
     """Convert whole numbers to uint8, uint16 or uint32 if one of these can store all of them."""
     if not len(values) or values.min() >= 0:
         for kind in (np.uint8, np.uint16, np.uint32):
@@ -489,7 +489,7 @@ def _interpolate(values: Floats, knots: Sequence[Sequence[float]]) -> Floats:
     return np.asarray(np.where(values < scale[0], levels[0], levels_at))
 
 
-def _transpose_bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
+def _transpose_bytes(values: Values) -> NDArray[np.uint8]:
     """Reorder the bytes of numbers: first all first bytes, then all second bytes.
 
     Neighbouring bytes are then often equal, which compresses well.
@@ -497,20 +497,20 @@ def _transpose_bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(values.view(np.uint8).reshape(len(values), -1).T).ravel()
 
 
-def _restore_bytes(data: NDArray[np.uint8], kind: str) -> NDArray[Any]:
+def _restore_bytes(data: NDArray[np.uint8], kind: str) -> Values:
     """Restore numbers from bytes reordered by ``_transpose_bytes``."""
     size = np.dtype(kind).itemsize
     return np.ascontiguousarray(data.reshape(size, -1).T).view(kind).ravel()
 
 
-def _compress(values: NDArray[Any]) -> bytes:
+def _compress(values: Values) -> bytes:
     """Compress an array as an Arrow file with zstd."""
     file = io.BytesIO()
     pl.DataFrame([pl.Series("", np.ascontiguousarray(values))]).write_ipc(file, compression="zstd")
     return file.getvalue()
 
 
-def _decompress(data: bytes) -> NDArray[Any]:
+def _decompress(data: bytes) -> Values:
     """Decompress an array from an Arrow file."""
     return pl.read_ipc(io.BytesIO(data)).to_series().to_numpy()
 
@@ -1048,9 +1048,7 @@ def _exposures_of(
         start + np.searchsorted(segment.ids[start:end], ids)
         for start, end, ids in zip(stop - recalls.size, stop, recalls.shown, strict=True)
     ]
-    propensity = segment.numbers("propensity")[
-        np.concatenate([np.empty(0, dtype=np.int64), *indices])
-    ]
+    propensity = segment.numbers("propensity")[np.concatenate([NO_ROWS, *indices])]
     conditional = np.where(propensity == 1.0, 1.0, np.nan)
     ends = np.cumsum(sizes)
     for probabilities, size, end in zip(recalls.conditional, sizes, ends, strict=True):

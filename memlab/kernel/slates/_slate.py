@@ -22,7 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, NewerLab
-from memlab.kernel.base.arrays import Floats, Ints
+from memlab.kernel.base.arrays import Floats, Ints, Values
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 
@@ -402,7 +402,7 @@ def encode(
     return _MAGIC + bytes([BLOB_FORMAT]) + zlib.crc32(body).to_bytes(4, "little") + body
 
 
-def _encode_rows(numbers: Floats) -> tuple[bytes, list[NDArray[Any]]]:
+def _encode_rows(numbers: Floats) -> tuple[bytes, list[Values]]:
     """Choose an encoding for each row of a table; return the encodings and the encoded rows."""
     if not numbers.size:
         return bytes([_WHOLE]) * len(numbers), []

@@ -16,11 +16,10 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base import arguments
-from memlab.kernel.base.arrays import Floats, Ints
+from memlab.kernel.base.arrays import Floats, Ints, Values
 from memlab.kernel.base.clock import When, from_micros, to_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
@@ -199,7 +198,7 @@ def _ranking_of(slate: Slate) -> Ints:
     return slate.ranking if slate.ranks is None else slate.ranks
 
 
-def _concatenate(parts: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
+def _concatenate(parts: Sequence[Values], kind: type[np.generic]) -> Values:
     """Concatenate arrays, or return an empty array if there are none."""
     return np.concatenate(parts) if parts else np.empty(0, dtype=kind)
 

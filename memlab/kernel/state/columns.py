@@ -12,9 +12,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from memlab.kernel.base.arrays import Flags, Ints, Rows
+from memlab.kernel.base.arrays import Codes, Flags, Ints, Rows, Values
 from memlab.kernel.base.scratch import enlarge
 
 _SEAL_AT = 4096
@@ -44,7 +43,7 @@ class Numbers:
     """
 
     def __init__(
-        self, dtype: type[np.generic], values: NDArray[Any] | None = None, *, default: object = None
+        self, dtype: type[np.generic], values: Values | None = None, *, default: object = None
     ) -> None:
         self.default = None if default is None else np.asarray(default, dtype=dtype)
         """The value of rows that were added without one."""
@@ -52,13 +51,13 @@ class Numbers:
         self._size = len(self._data)
         self.has_values = values is not None or default is None
         """Whether any row ever had a value other than the default."""
-        self._constant: NDArray[Any] = np.broadcast_to(np.empty((), dtype=dtype), 0)
+        self._constant: Values = np.broadcast_to(np.empty((), dtype=dtype), 0)
 
     def __len__(self) -> int:
         return self._size
 
     @property
-    def values(self) -> NDArray[Any]:
+    def values(self) -> Values:
         """The values of all rows as an array that shares memory with the column.
 
         Copy the array before passing it to users, and never write into it.
@@ -69,7 +68,7 @@ class Numbers:
             self._constant = np.broadcast_to(self.default, self._size)
         return self._constant
 
-    def append(self, values: Sequence[Any] | NDArray[Any]) -> None:
+    def append(self, values: Sequence[Any] | Values) -> None:
         """Add one row for each value."""
         if not self.has_values:
             array = np.asarray(values, dtype=self._data.dtype)
@@ -111,7 +110,7 @@ class Numbers:
         self._materialize()
         self._data[rows] = np.maximum(self._data[rows], minimum)
 
-    def _is_all_default(self, values: NDArray[Any]) -> bool:
+    def _is_all_default(self, values: Values) -> bool:
         default = self.default
         same = values == default
         if default is not None and default != default:
@@ -127,7 +126,7 @@ class Numbers:
         self._data, self._size = enlarge(self._data, self._size, size), size
 
 
-def gather_numbers(columns: Iterable[Numbers], rows: Ints, into: Iterable[NDArray[Any]]) -> None:
+def gather_numbers(columns: Iterable[Numbers], rows: Ints, into: Iterable[Values]) -> None:
     """Copy the values of ``rows`` from each column into the array paired with the column."""
     for column, out in zip(columns, into, strict=True):
         if column.has_values:
@@ -198,7 +197,7 @@ class Names:
         self.vocabulary: list[str] = list(vocabulary)
         self._code: dict[str, int] = {name: code for code, name in enumerate(self.vocabulary)}
         self._codes = Numbers(np.int32, default=self._intern(default))
-        self._table: NDArray[Any] = np.array([None], dtype=object)
+        self._table: Values = np.array([None], dtype=object)
         """The vocabulary followed by None, rebuilt when the vocabulary has grown."""
 
     def __len__(self) -> int:
@@ -211,7 +210,7 @@ class Names:
         return None if code < 0 else self.vocabulary[code]
 
     @property
-    def codes(self) -> NDArray[np.int32]:
+    def codes(self) -> Codes:
         """The code of each row, as an array that shares memory with the column."""
         return self._codes.values
 
@@ -242,7 +241,7 @@ class Names:
         """Add ``count`` rows with the same string."""
         self._codes.extend(self._intern(name), count)
 
-    def append_codes(self, codes: NDArray[np.int32]) -> None:
+    def append_codes(self, codes: Codes) -> None:
         """Add one row for each code of the vocabulary."""
         self._codes.append(codes)
 
@@ -280,7 +279,7 @@ class Names:
         """A read-only mapping from each string of the vocabulary to its code."""
         return self._code
 
-    def to_objects(self, rows: Ints) -> NDArray[Any]:
+    def to_objects(self, rows: Ints) -> Values:
         """Return the strings of ``rows`` as an object array, with None for null."""
         if len(self._table) != len(self.vocabulary) + 1:
             self._table = np.array([*self.vocabulary, None], dtype=object)
@@ -512,7 +511,7 @@ class Sessions:
                 window[1 + side * reach + step] = current
         return window
 
-    def _step(self, codes: NDArray[Any], rows: Rows, side: int, mask: Flags | None) -> Rows:
+    def _step(self, codes: Values, rows: Rows, side: int, mask: Flags | None) -> Rows:
         """Return the row before (side 0) or after (side 1) each row; -1 stays -1."""
         neighbours = self._neighbours[side]
         stepped: Rows = neighbours[rows].astype(np.int64)

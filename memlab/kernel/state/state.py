@@ -13,10 +13,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import ExtensionError, NewerLab
-from memlab.kernel.base.arrays import Flags, Ints
+from memlab.kernel.base.arrays import Components, Flags, Ints, Values
 from memlab.kernel.graph import NODE_KINDS, Edges, Nodes, node_kinds, node_numbers
 from memlab.kernel.index import Vectors, Words
 from memlab.kernel.journal import Event, check_event_format
@@ -83,9 +82,7 @@ class Contents(Protocol):
     def texts(self, ids: Sequence[int]) -> list[str]:
         """Return the text of each memory id."""
 
-    def vectors(
-        self, fingerprint: str, *, after_id: int = 0
-    ) -> Iterator[tuple[int, NDArray[np.int8]]]:
+    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, Components]]:
         """Yield blocks of an embedder's vectors for the memories after ``after_id``."""
 
 
@@ -144,7 +141,7 @@ class State:
         cls,
         columns: Mapping[str, Any],
         texts: Sequence[str],
-        vectors: NDArray[np.int8],
+        vectors: Components,
         *,
         at: int,
         like: State,
@@ -675,7 +672,7 @@ def _number_given(name: str, values: Any) -> Any:
     return _ABSENT[name] if values is None else values
 
 
-def _stored(name: str, values: Any) -> NDArray[Any]:
+def _stored(name: str, values: Any) -> Values:
     """Convert numbers to the NumPy type of their column.
 
     None becomes the default of the column, such as NaN for a number or ``NEVER`` for a time.

@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import (
     DamagedLab,
@@ -32,7 +31,7 @@ from memlab.errors import (
     ReadOnlyLab,
     UnknownName,
 )
-from memlab.kernel.base.arrays import Ints
+from memlab.kernel.base.arrays import Components, Ints
 from memlab.kernel.base.clock import Clock
 from memlab.kernel.base.logs import LOGGER
 from memlab.kernel.base.scratch import return_memory
@@ -190,9 +189,7 @@ class _Written:
         own = self._tx.texts(ids) if isinstance(ids, range) else None
         return self._journal.texts(ids) if own is None else own
 
-    def vectors(
-        self, fingerprint: str, *, after_id: int = 0
-    ) -> Iterator[tuple[int, NDArray[np.int8]]]:
+    def vectors(self, fingerprint: str, *, after_id: int = 0) -> Iterator[tuple[int, Components]]:
         if after_id + 1 < self._tx.next_id and (own := self._tx.vectors_of(fingerprint)):
             return _replaced(self._journal.vectors(fingerprint, after_id=after_id), own, after_id)
         fresh = self._tx.vectors_from(fingerprint, after_id + 1)
@@ -206,10 +203,10 @@ class _Written:
 
 
 def _replaced(
-    stored: Iterable[tuple[int, NDArray[np.int8]]],
-    own: Sequence[tuple[int, NDArray[np.int8]]],
+    stored: Iterable[tuple[int, Components]],
+    own: Sequence[tuple[int, Components]],
     after_id: int,
-) -> Iterator[tuple[int, NDArray[np.int8]]]:
+) -> Iterator[tuple[int, Components]]:
     """Yield the vectors after ``after_id``, with new vectors in place of stored ones.
 
     The result ends before the first id that has no vector.
@@ -778,7 +775,7 @@ class Store:
         """
         with self.reading() as state:
             waiting, rows, purge = state.unembedded, state.rows, last_purge(self.journal)
-        first, blocks = waiting, list[NDArray[np.int8]]()
+        first, blocks = waiting, list[Components]()
         while (
             first
             and waiting - first < max(_EMBED_AT_ONCE, rows // _EMBED_BATCHES)

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, MemoryOff
-from memlab.kernel.base.arrays import Ints
+from memlab.kernel.base.arrays import NO_ROWS, Ints
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.journal import Event
 from memlab.kernel.privacy import refuse
@@ -300,7 +299,7 @@ def calibrate_embedder(core: Core) -> None:
     def find_rows(state: State) -> Ints:
         filters, off = apply_switches(core.store, state, None, Filters())
         if off is not None:
-            return np.empty(0, dtype=np.int64)
+            return NO_ROWS
         question = Question("", at=core.store.clock(), filters=filters)
         return core.recaller.population(state, question).rows
 

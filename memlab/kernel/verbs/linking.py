@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from memlab.errors import UnknownName
+from memlab.kernel.base.arrays import Components
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.policies import Pack
 from memlab.kernel.verbs.core import Core
@@ -29,7 +27,7 @@ class Comparer(Protocol):
         columns: Mapping[str, list[Any]],
         edges: Mapping[str, Any] | None,
         texts: Sequence[str],
-        vectors: NDArray[np.int8],
+        vectors: Components,
         *,
         first: int,
         now: int,

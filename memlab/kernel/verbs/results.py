@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import RedactionWarning
 from memlab.kernel.base.arguments import checked, get_item, warn_caller
-from memlab.kernel.base.arrays import Flags, Floats, Ints
+from memlab.kernel.base.arrays import Flags, Floats, Ints, Values
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Displayed, Markup, clip, render_html, table
 from memlab.kernel.base.printable import count_of, printable
@@ -379,7 +378,7 @@ class Linked:
     whys: dict[int, str]
     change: Change
     texts: dict[int, str]
-    edges: tuple[Ints, Ints, Ints, NDArray[Any], Floats]
+    edges: tuple[Ints, Ints, Ints, Values, Floats]
     fact_times: list[list[Any]] = field(default_factory=list)
 
     @property

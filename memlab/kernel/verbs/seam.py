@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, MissingExtension
 from memlab.kernel.base.arguments import checked, describe_value
+from memlab.kernel.base.arrays import Values
 from memlab.kernel.base.clock import When
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import FEATURES, get_slot
@@ -152,7 +152,7 @@ class Seam:
     @checked
     def ask(
         self, slot: str, memories: Memories | None = None, **given: float | bool | str
-    ) -> NDArray[Any]:
+    ) -> Values:
         """Run the active pack's policy of ``slot`` for memories and return its values.
 
         Parameters
@@ -205,7 +205,7 @@ class Seam:
         return answers
 
 
-def _repeat_value(value: float | bool | str, count: int) -> Callable[[], NDArray[Any]]:
+def _repeat_value(value: float | bool | str, count: int) -> Callable[[], Values]:
     """Return a function that builds an array with ``count`` copies of one value."""
     dtype = object if isinstance(value, str) else None
     return lambda: np.full(count, value, dtype=dtype)

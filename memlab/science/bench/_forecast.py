@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import DatasetError, require_extra
 from memlab.kernel.base.arguments import Within, checked
-from memlab.kernel.base.arrays import Floats, Rows
+from memlab.kernel.base.arrays import Flags, Floats, Ints, Rows
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import bar
 from memlab.kernel.policies import Pack, PolicyLike, as_packs, pack_names
@@ -294,7 +293,7 @@ class _Log:
     item: Rows
     last: Rows
     days: Floats
-    outcome: NDArray[np.bool_]
+    outcome: Flags
 
     def until(self, past: Rows) -> _Log:
         """Return a log with only the given forecasts, and without later uses."""
@@ -308,7 +307,7 @@ class _Log:
         last = np.where(used, moved[last], uses.start[item] - 1)
         return _Log(self.user, uses, item, last, self.days[past], self.outcome[past])
 
-    def bins(self) -> NDArray[np.int64]:
+    def bins(self) -> Ints:
         """Assign each forecast to a bin by idle days, uses and failures, on logarithmic scales."""
         features = self.uses.features((), self.item, self.last, self.days)
         columns = (
@@ -513,12 +512,12 @@ def _chances(pack: Pack, log: _Log) -> Floats:
     return np.clip(np.nan_to_num(values, nan=0.0), _CLIP, 1 - _CLIP)
 
 
-def _losses(chances: Floats, outcome: NDArray[np.bool_]) -> Floats:
+def _losses(chances: Floats, outcome: Flags) -> Floats:
     """Return the logarithmic loss of each forecast from its probability and outcome."""
     return -np.log(np.where(outcome, chances, 1 - chances))
 
 
-def _recalibrate(chances: Floats, outcome: NDArray[np.bool_], past: Rows) -> Floats:
+def _recalibrate(chances: Floats, outcome: Flags, past: Rows) -> Floats:
     """Recalibrate forecasts by a logistic regression on the log-odds of past forecasts."""
     odds = np.log(chances / (1 - chances))[:, None]
     if np.ptp(odds[past]) == 0:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arrays import Flags, Floats, Ints
@@ -163,7 +162,7 @@ class Duel:
     """
     arm: Ints
     """The pack whose results were shown: 1 for the challenger, -1 for the live pack, 0 for another."""
-    same: NDArray[np.bool_]
+    same: Flags
     """Whether both packs have the same results in each recall, in any order unless lists are drawn."""
     number: int
     """The number of this comparison in the lab, or in a log that does not state it, from 1."""

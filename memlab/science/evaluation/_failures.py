@@ -15,10 +15,10 @@ from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Share, Within, checked
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.display import Columns, Report, Table, clip, format_rows
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.schema import RECALLABLE
@@ -494,7 +494,7 @@ def _count_places(rows: pl.DataFrame, log: Log, level: float) -> Sample:
     cluster = log.cluster[rows["recall"].to_numpy()]
     clusters = np.unique(cluster, return_inverse=True)[1]
     places = rows["place"].to_numpy()
-    flags: NDArray[np.float64] = np.column_stack(
+    flags: Floats = np.column_stack(
         [np.ones(len(places)), *((places == stage).astype(np.float64) for stage in _ORDER)]
     )
     sums = np.zeros((int(clusters.max()) + 1, flags.shape[1]))

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from memlab.kernel.base.arrays import Ints
+from memlab.kernel.base.arrays import Flags, Ints
 from memlab.kernel.base.printable import printable
 from memlab.science.evaluation._duels import Course, Duel
 from memlab.science.evaluation._log import Log
@@ -160,9 +159,9 @@ class Influence:
                 remark = remark or f"{without[0].upper()}{without[1:]}."
         return None, remark
 
-    def decided(self, kinds: Container[str], *, above: bool) -> NDArray[np.bool_]:
+    def decided(self, kinds: Container[str], *, above: bool) -> Flags:
         """Return the blocks after which the verdict holds if any one large group is left out."""
-        decided: NDArray[np.bool_] = np.ones(int(self.process.block[-1]) + 1, dtype=np.bool_)
+        decided: Flags = np.ones(int(self.process.block[-1]) + 1, dtype=np.bool_)
         for kind, codes in self.codes.items():
             if kind in kinds:
                 recalls = self.frame.filter(kind=kind)["recalls"].to_numpy()

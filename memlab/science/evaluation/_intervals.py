@@ -17,14 +17,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import AnyNumber, Within, checked
-from memlab.kernel.base.arrays import Floats
+from memlab.kernel.base.arrays import Floats, Ints, Values
 from memlab.science.distributions import log_beta, t_cdf, t_quantile
 
 Statistic = Callable[[Floats], Floats]
@@ -95,7 +95,7 @@ class Estimate:
         return replace(self, low=low - reach * low_error, high=high + reach * high_error)
 
 
-def cluster_sums(columns: Sequence[Floats], clusters: NDArray[np.int64], count: int) -> Floats:
+def cluster_sums(columns: Sequence[Floats], clusters: Ints, count: int) -> Floats:
     """Sum each column f64[n] within each cluster int64[n]; return f64[count, columns]."""
     sums = np.empty((count, len(columns)))
     for index, column in enumerate(columns):
@@ -237,8 +237,8 @@ def _interval_p(distance: float, error: float, width: float, freedom: float) -> 
 
 @checked
 def cluster_interval(
-    values: NDArray[np.float64] | Sequence[Annotated[float, AnyNumber]],
-    clusters: NDArray[Any] | Sequence[str | int],
+    values: Floats | Sequence[Annotated[float, AnyNumber]],
+    clusters: Values | Sequence[str | int],
 ) -> Estimate | None:
     """Estimate the mean of values, with a 95% interval from the clusters.
 

@@ -9,11 +9,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Count, checked
-from memlab.kernel.base.arrays import Floats
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._intervals import Sample, cluster_sums
@@ -43,8 +42,8 @@ class Judged:
     [1]
     """
 
-    relevant: NDArray[np.bool_]
-    gold: NDArray[np.int64]
+    relevant: Flags
+    gold: Ints
 
     @property
     def depth(self) -> int:
@@ -99,34 +98,34 @@ def judge(
     return Judged(relevant, gold)
 
 
-def _compute_recall(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
+def _compute_recall(relevant: Flags, gold: Floats) -> Floats:
     """Return the share of each question's evidence that was retrieved."""
     return np.asarray(relevant.sum(axis=1) / gold)
 
 
-def _recall_any(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
+def _recall_any(relevant: Flags, gold: Floats) -> Floats:
     """Return 1 for each question with at least one retrieved item of evidence, otherwise 0."""
     return np.where(np.isnan(gold), np.nan, relevant.any(axis=1))
 
 
-def _recall_all(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
+def _recall_all(relevant: Flags, gold: Floats) -> Floats:
     """Return 1 for each question whose evidence was all retrieved, otherwise 0."""
     return np.where(np.isnan(gold), np.nan, relevant.sum(axis=1) == gold)
 
 
-def _reciprocal_rank(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
+def _reciprocal_rank(relevant: Flags, gold: Floats) -> Floats:
     """Return 1 / rank of each question's first relevant item; 0 if none was retrieved."""
     first = np.where(relevant.any(axis=1), 1.0 / (1.0 + relevant.argmax(axis=1)), 0.0)
     return np.where(np.isnan(gold), np.nan, first)
 
 
-def _average_precision(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
+def _average_precision(relevant: Flags, gold: Floats) -> Floats:
     """Return the average precision of each question, whose mean is MAP."""
     precision = np.cumsum(relevant, axis=1) / np.arange(1, relevant.shape[1] + 1)
     return np.asarray(np.where(relevant, precision, 0.0).sum(axis=1) / gold)
 
 
-def _ndcg(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
+def _ndcg(relevant: Flags, gold: Floats) -> Floats:
     """Return each question's nDCG with binary gains (Järvelin & Kekäläinen 2002)."""
     ranks = np.arange(1, relevant.shape[1] + 1, dtype=np.float64)
     gains = 1.0 / np.log2(1.0 + ranks)
@@ -135,7 +134,7 @@ def _ndcg(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
         return np.asarray((relevant * gains).sum(axis=1) / np.where(np.isnan(gold), np.nan, best))
 
 
-METRICS: dict[str, Callable[[NDArray[np.bool_], Floats], Floats]] = {
+METRICS: dict[str, Callable[[Flags, Floats], Floats]] = {
     "recall": _compute_recall,
     "recall_any": _recall_any,
     "recall_all": _recall_all,
@@ -243,8 +242,8 @@ class Gold:
 
     log: Log
     wanted: pl.DataFrame
-    count: NDArray[np.int64]
-    judged: NDArray[np.bool_]
+    count: Ints
+    judged: Flags
     cut: int
     notes: tuple[str, ...]
     name: str = "recall"
@@ -352,9 +351,7 @@ def _read_relevant_items(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, 
     return matched.select("recall", "memory_id"), notes
 
 
-def _mark_relevant(
-    target: Target, wanted: pl.DataFrame, recalls: int, cut: int
-) -> NDArray[np.bool_]:
+def _mark_relevant(target: Target, wanted: pl.DataFrame, recalls: int, cut: int) -> Flags:
     """Return whether the item at each rank is relevant, bool[recalls, cut]."""
     items = pl.DataFrame({"recall": target.recall, "memory_id": target.memory, "rank": target.rank})
     hits = items.filter(pl.col("rank") <= cut).join(wanted, on=["recall", "memory_id"], how="semi")

@@ -13,7 +13,7 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.arrays import Floats, Ints
+from memlab.kernel.base.arrays import NO_ROWS, Floats, Ints
 from memlab.kernel.base.printable import count_of
 from memlab.science.evaluation._evaluation import Evaluation
 from memlab.science.evaluation._exact import LOWER, round_exact, unfix
@@ -242,11 +242,11 @@ class _Summed:
         """Estimate a policy's value, and its difference to another policy."""
         cells, buckets = self._sums.cells, self._sums.buckets
         value = self._estimates.value(self._sample(self._arms(cells, name, None)))
-        top_k = TopK(name, np.zeros(0, dtype=np.int64), _NOTHING)
+        top_k = TopK(name, NO_ROWS, _NOTHING)
         if other is None:
             return Compared(top_k, None, self._arms(buckets, name, None), *value)
         difference = self._estimates.difference(self._sample(self._arms(cells, name, other)))
-        base = TopK(other, np.zeros(0, dtype=np.int64), _NOTHING)
+        base = TopK(other, NO_ROWS, _NOTHING)
         return Compared(top_k, base, self._arms(buckets, name, other), *value, *difference)
 
     def state_fact(self, name: str) -> Compared | None:
@@ -261,7 +261,7 @@ class _Summed:
         arm = [items - open_items, answered, earned, nothing, nothing, nothing, nothing, open_items]
         recalls = cells["recalls"].to_numpy().astype(np.float64)
         totals = np.column_stack([recalls, *arm])
-        top_k = TopK(name, np.zeros(0, dtype=np.int64), _NOTHING)
+        top_k = TopK(name, NO_ROWS, _NOTHING)
         return Compared(top_k, None, totals, *self._estimates.value(self._sample(totals)))
 
     def _items(self, group: str) -> dict[str, int]:
@@ -371,12 +371,11 @@ class _Summed:
     def without_recalls(self) -> Log:
         """A log without recalls, for reports that read its counts."""
         empty = pl.DataFrame(schema={"decision": pl.Int64})
-        numbers = np.zeros(0, dtype=np.int64)
         return _make_log(
             empty,
-            numbers,
+            NO_ROWS,
             _NOTHING,
-            numbers,
+            NO_ROWS,
             _NOTHING,
             clusters=self.clusters,
             unit=self.unit,
@@ -458,9 +457,8 @@ def _make_log(
 
 def _target(ranker: Ranker) -> Target:
     """Return the target of a policy without items, because sums contain no items."""
-    numbers = np.zeros(0, dtype=np.int64)
     empty = pl.Series("memory_id", [], pl.Int64)
-    return Target(ranker, "re-scored", numbers, numbers, numbers, empty, _NOTHING, 0, None, None)
+    return Target(ranker, "re-scored", NO_ROWS, NO_ROWS, NO_ROWS, empty, _NOTHING, 0, None, None)
 
 
 def _fill_counts(note: str, counts: tuple[int, ...]) -> str:

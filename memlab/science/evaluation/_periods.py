@@ -17,11 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.arrays import Floats
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._log import (
@@ -238,7 +237,7 @@ def lower_bound(values: Floats, alpha: float) -> float:
     return low
 
 
-def falls_at(times: Floats, values: Floats, after: NDArray[np.bool_]) -> bool:
+def falls_at(times: Floats, values: Floats, after: Flags) -> bool:
     """Return whether rewards fell at the change of version, rather than before or after.
 
     ``times`` and ``values`` are f64[blocks] in order of time; ``after`` marks the blocks after the
@@ -268,12 +267,12 @@ def falls_at(times: Floats, values: Floats, after: NDArray[np.bool_]) -> bool:
     return slope >= smooth and elsewhere - slope <= _RIVAL
 
 
-def _step_at(starts: NDArray[np.int64], values: Floats) -> Floats:
+def _step_at(starts: Ints, values: Floats) -> Floats:
     """Return the log likelihood of a sudden change, for each block where it may happen."""
     return _likelihood((np.arange(len(values)) >= starts[:, None]).astype(np.float64), values)
 
 
-def _slope_at(starts: NDArray[np.int64], scaled: Floats, values: Floats) -> Floats:
+def _slope_at(starts: Ints, scaled: Floats, values: Floats) -> Floats:
     """Return the best log likelihood of a gradual change, for each block where it may start."""
     began = scaled[starts - 1]
     best = np.full(len(starts), -np.inf)

@@ -29,9 +29,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from memlab.kernel.base.arrays import Floats, Ints
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.science.evaluation._intervals import Estimate, Sample
 from memlab.science.evaluation._log import CERTAIN, Log, is_randomised, read_challenges
 from memlab.science.evaluation._tests import by_recall, falling_p, hotelling_p
@@ -69,7 +68,7 @@ class PairedItems:
     probe_size: Ints
     row: Ints
     at: Ints
-    moved: NDArray[np.bool_]
+    moved: Flags
     size: Ints
 
 

@@ -30,10 +30,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
-from memlab.kernel.base.arrays import Floats, Ints
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.policies import error_share
 
 RATES: Floats = np.array([0.006, 0.015, 0.03, 0.045, 0.06, 0.075, 0.09, 0.13, 0.2])
@@ -204,7 +203,7 @@ class Process:
 
     def decided_without(
         self, group: Ints, selected: Sequence[int], level: float, *, above: bool
-    ) -> NDArray[np.bool_]:
+    ) -> Flags:
         """Return the blocks after which zero is excluded when any group is left out, bool[blocks].
 
         ``above`` says whether the means must be above or below zero.

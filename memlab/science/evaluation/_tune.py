@@ -21,11 +21,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, RenamedWarning, UnknownName, require_extra
 from memlab.kernel.base.arguments import Seed, Within, checked, warn_caller
-from memlab.kernel.base.arrays import Floats
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.language import Param, Policy
@@ -509,7 +508,7 @@ class _Objective:
             )
         return self.cache[point]
 
-    def value(self, point: tuple[float, ...], clusters: NDArray[np.bool_]) -> float:
+    def value(self, point: tuple[float, ...], clusters: Flags) -> float:
         """Return the metric's value at a point over some clusters; -inf if undefined.
 
         The value is rounded to the digits that are the same on all processors.
@@ -571,9 +570,7 @@ def _order_metric(log: Log) -> Metric:
     return Metric("pairs in order", 2, partial(_order_totals, log, better, worse), mean)
 
 
-def _order_totals(
-    log: Log, better: NDArray[np.int64], worse: NDArray[np.int64], target: Target
-) -> Floats:
+def _order_totals(log: Log, better: Ints, worse: Ints, target: Target) -> Floats:
     """Count each recall's pairs and its correctly ordered pairs; a tie counts as half."""
     assert target.scores is not None
     recall = log.recall[better]
@@ -585,7 +582,7 @@ def _order_totals(
     return np.column_stack([counts, np.bincount(recall, weights=won, minlength=len(log))])
 
 
-def _unequal_pairs(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _unequal_pairs(log: Log) -> tuple[Ints, Ints]:
     """Return pairs of a better and a worse item with feedback in the same recall.
 
     Returns the row of the better item and the row of the worse item of each pair.
@@ -660,7 +657,7 @@ def _search(
 
 def _evolve(
     objective: _Objective,
-    fold: NDArray[np.int64],
+    fold: Ints,
     budget: int,
     seed: int,
     left_out: int,

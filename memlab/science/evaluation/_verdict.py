@@ -34,11 +34,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.arrays import Floats
+from memlab.kernel.base.arrays import NO_ROWS, Flags, Floats, Ints
 from memlab.kernel.base.display import Columns, Markup, Report, Table, format_rows
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.slates import Slates
@@ -828,7 +827,7 @@ class _Pace:
     """
 
     needed: int | None
-    wide: NDArray[np.int64]
+    wide: Ints
     reach: Floats
     without: int | None
 
@@ -841,13 +840,13 @@ class _Pace:
             for values in (process.lower, process.upper, process.floor, process.ceiling)
         )
         if np.sign(lower.sum()) != np.sign(upper.sum()):
-            return cls(None, np.zeros(0, dtype=np.int64), lower, None)
+            return cls(None, NO_ROWS, lower, None)
         is_better = lower.sum() > 0
         reach = lower.mean() - floor if is_better else ceiling - upper.mean()
         values, minimum = process.sides[not is_better]
         recalls = (course.sizes / np.bincount(block))[block]
 
-        def needed(selected: NDArray[np.bool_]) -> int | None:
+        def needed(selected: Flags) -> int | None:
             chosen = selected[block]
             if not chosen.any():
                 return None

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Within, checked
-from memlab.kernel.base.arrays import Floats
+from memlab.kernel.base.arrays import Floats, Values
 from memlab.kernel.base.clock import DAY, ManualClock, Micros
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
@@ -221,7 +220,7 @@ class Life:
 
     # -- internals --------------------------------------------------------------------------------------------
 
-    def _utility(self, decisions: NDArray[Any], memories: NDArray[Any]) -> Floats:
+    def _utility(self, decisions: Values, memories: Values) -> Floats:
         """Return the true utility of each memory for the question of its recall."""
         numbers = np.array(list(self.questions), dtype=np.int64)
         return np.asarray(self._utilities[np.searchsorted(numbers, decisions), memories - 1])

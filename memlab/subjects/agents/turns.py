@@ -11,10 +11,10 @@ from typing import overload
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import LabError, MemlabError
 from memlab.kernel.base.arguments import Seconds, checked, get_item
+from memlab.kernel.base.arrays import Components
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import ThreadLock, Worker
@@ -291,7 +291,7 @@ class _Search:
         self._notes: list[str] = []
         # Used by the worker alone: what surfaced on this topic, and the vector of the last context.
         self._surfaced_ids: set[int] = set()
-        self._last: NDArray[np.int8] | None = None
+        self._last: Components | None = None
         self._rests_until = 0.0
 
     def offer(self, context: str) -> Surfaced:

@@ -14,9 +14,8 @@ from datetime import date
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memlab.kernel.base.arrays import Floats
+from memlab.kernel.base.arrays import Components, Floats
 from memlab.kernel.base.clock import DAY, Micros
 from memlab.kernel.embedding import Embedder, load_embedder
 from memlab.kernel.english import NUMBER_WORDS, holds, padded, phrases, vocabulary, words_of
@@ -78,7 +77,7 @@ class RetrievedMemory:
     speaker: str | None
     created: Micros
     before: str
-    vector: NDArray[np.int8]
+    vector: Components
 
 
 @dataclass(frozen=True)
@@ -482,7 +481,7 @@ _vector_cache: dict[str, Floats] = {}
 _MAX_CACHED = 20_000  # The vectors take about 40 MB.
 
 
-def _normalize(vectors: NDArray[np.int8]) -> Floats:
+def _normalize(vectors: Components) -> Floats:
     """Return vectors scaled to length 1."""
     floats = vectors.astype(np.float64)
     return np.asarray(floats / np.maximum(np.linalg.norm(floats, axis=1, keepdims=True), 1e-9))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import require_extra
-from memlab.kernel.base.arrays import Floats, Ints
+from memlab.kernel.base.arrays import Floats, Ints, Values
 
 # A direction is a vector without the mean of all vectors, rounded to a grid on which every sum is exact.
 #
@@ -29,13 +28,13 @@ _BLOCK = 8192
 """Number of rows per block, which takes 16 MB of f64 with 256 dimensions."""
 
 
-def iterate_blocks(matrix: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+def iterate_blocks(matrix: Values) -> Iterator[tuple[int, Values]]:
     """Yield blocks of the matrix's rows, each with the index of the block's first row."""
     for start in range(0, len(matrix), _BLOCK):
         yield start, matrix[start : start + _BLOCK]
 
 
-def compute_directions(vectors: NDArray[Any], centre: NDArray[Any] | None = None) -> Floats:
+def compute_directions(vectors: Values, centre: Values | None = None) -> Floats:
     """Return vectors scaled to length 1, f64[rows, dim]; zero vectors stay zero.
 
     A direction is the vector scaled to length 1. If `centre` is given, it is subtracted and the result is scaled to
@@ -51,7 +50,7 @@ def compute_directions(vectors: NDArray[Any], centre: NDArray[Any] | None = None
     return round_to_grid(unit)
 
 
-def compute_centre(vectors: NDArray[Any]) -> NDArray[np.float32]:
+def compute_centre(vectors: Values) -> NDArray[np.float32]:
     """Return the mean of the directions of all non-zero vectors, f32[dim]."""
     total, count = np.zeros(vectors.shape[1]), 0
     for _, block in iterate_blocks(vectors):
@@ -115,7 +114,7 @@ class Clusters:
 
 
 def cluster_vectors(
-    vectors: NDArray[Any],
+    vectors: Values,
     rows: ArrayLike,
     *,
     min_size: int | None = None,
@@ -189,7 +188,7 @@ def cluster_vectors(
     )
 
 
-def assign(clusters: Clusters, vectors: NDArray[Any]) -> Ints:
+def assign(clusters: Clusters, vectors: Values) -> Ints:
     """Return the label of the nearest cluster of each vector, or -1 outside its radius.
 
     Ties go to the smaller label. The label of a vector does not depend on the other vectors.
@@ -202,7 +201,7 @@ def assign(clusters: Clusters, vectors: NDArray[Any]) -> Ints:
     )
 
 
-def find_nearest(clusters: Clusters, vectors: NDArray[Any]) -> tuple[Ints, Floats]:
+def find_nearest(clusters: Clusters, vectors: Values) -> tuple[Ints, Floats]:
     """Return the label and cosine of the nearest centroid for each vector.
 
     The centre is subtracted first. Ties go to the smaller label. Zero vectors, and all vectors if
@@ -223,7 +222,7 @@ def find_nearest(clusters: Clusters, vectors: NDArray[Any]) -> tuple[Ints, Float
     return labels, near
 
 
-def compute_cosines(clusters: Clusters, vectors: NDArray[Any], labels: Ints) -> Floats:
+def compute_cosines(clusters: Clusters, vectors: Values, labels: Ints) -> Floats:
     """Return the cosine between each vector and the centroid of its cluster.
 
     The centre is subtracted first.
@@ -249,7 +248,7 @@ def default_min_size(rows: int) -> int:
 
 
 def recompute_clusters(
-    vectors: NDArray[Any],
+    vectors: Values,
     labels: Ints,
     rows: Ints,
     centre: NDArray[np.float32],
@@ -359,7 +358,7 @@ def _describe_method(settings: Mapping[str, int | float], shape: tuple[int, ...]
 
 
 def refine_clusters(
-    clusters: Clusters, vectors: NDArray[Any], labels: Ints, *, merge_ratio: float = 0.5
+    clusters: Clusters, vectors: Values, labels: Ints, *, merge_ratio: float = 0.5
 ) -> Clusters:
     """Move centroids to the mean of their present members, and merge near clusters.
 

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.kernel.base.arrays import Floats, Ints
+from memlab.kernel.base.arrays import NO_ROWS, Floats, Ints
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import RECALLABLE, RELATIONS
 from memlab.kernel.state import EVERYONE, NOBODY, Change, State, build_join
@@ -287,7 +287,7 @@ def decide_refinement(state: State, pack: Pack, audience: str = EVERYONE) -> Clu
     joins = decide_joins(state, pack, np.arange(register.looked, len(state)), audience)
     clusters, ids = present
     labels = clusters.labels.copy()
-    joined = np.zeros(0, dtype=np.int64)  # the positions of the memories that join in this decision
+    joined = NO_ROWS  # the positions of the memories that join in this decision
     if joins:
         part = joins.change.join[0]
         by_name = {register.all[id].name: label for label, id in enumerate(ids.tolist())}

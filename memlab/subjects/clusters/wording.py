@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from memlab.kernel.base.arrays import Ints
+from memlab.kernel.base.arrays import Components, Ints
 from memlab.kernel.base.clock import Micros, from_micros
 from memlab.kernel.embedding import Embedder
 from memlab.kernel.english import STOP_WORDS
@@ -36,7 +36,7 @@ from memlab.subjects.reading.sentences import (
 # is central, and differs from those chosen before.
 
 
-def choose_sentences(texts: Sequence[str], vectors: NDArray[np.int8], budget: int) -> list[int]:
+def choose_sentences(texts: Sequence[str], vectors: Components, budget: int) -> list[int]:
     """Return the positions of the most representative sentences that fit a budget.
 
     `vectors` (sentences, dim) are the embeddings of the sentences, and `budget` is a number of tokens. Positions

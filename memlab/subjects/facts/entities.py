@@ -13,7 +13,7 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.arrays import Floats, Rows
+from memlab.kernel.base.arrays import NO_ROWS, Floats, Rows
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.english import lexicon, table
@@ -220,7 +220,7 @@ def _find_rows(state: State, column: str, name: str) -> Rows:
     """Return the rows whose ``column`` (subject or object) is the entity of this name."""
     names = state.names[column]
     code = names.code(name)
-    return np.flatnonzero(names.codes == code) if code >= 0 else np.empty(0, dtype=np.int64)
+    return np.flatnonzero(names.codes == code) if code >= 0 else NO_ROWS
 
 
 def _find_mentions(state: State, name: str) -> tuple[Rows, Rows]:

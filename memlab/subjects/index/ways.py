@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import MissingExtra
-from memlab.kernel.base.arrays import Ints
+from memlab.kernel.base.arrays import Components, Ints
 from memlab.kernel.index import KINDS, Base, Vectors, best, build_base, list_bases, scanner
 
 _SUFFICIENT = 0.95
@@ -28,7 +27,7 @@ _SCHEMA = {
     "megabytes": pl.Float64,
 }
 
-Search = Callable[[NDArray[np.int8]], Ints]
+Search = Callable[[Components], Ints]
 
 
 class Way(NamedTuple):
@@ -39,7 +38,7 @@ class Way(NamedTuple):
 
 
 def compare_ways(
-    vectors: Vectors, queries: NDArray[np.int8], n: int, chosen: Mapping[str, int]
+    vectors: Vectors, queries: Components, n: int, chosen: Mapping[str, int]
 ) -> tuple[pl.DataFrame, str]:
     """Measure each installed search method on the same queries.
 
@@ -105,7 +104,7 @@ def _build_annoy(vectors: Vectors, n: int, folder: Path, chosen: Mapping[str, in
     ((path, header),) = list_bases(folder, "annoy")
     base = Base(path, header)
 
-    def search(query: NDArray[np.int8]) -> Ints:
+    def search(query: Components) -> Ints:
         rows = np.sort(base.candidates(query, n))
         return rows[best(vectors.similarity(query, rows), n)]
 
@@ -139,7 +138,7 @@ def _build_faiss(vectors: Vectors, n: int, _folder: Path, _chosen: Mapping[str, 
     finally:
         faiss.omp_set_num_threads(threads)
 
-    def search(query: NDArray[np.int8]) -> Ints:
+    def search(query: Components) -> Ints:
         _, rows = index.search(query.astype(np.float32)[None], n)
         return np.asarray(rows[0][rows[0] >= 0], dtype=np.int64)
 

@@ -8,9 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from memlab.kernel.base.arrays import Flags, Floats, Ints
+from memlab.kernel.base.arrays import NO_ROWS, Components, Flags, Floats, Ints, Values
 from memlab.kernel.index import Vectors, best
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Filters, Moment, Population
@@ -21,8 +20,6 @@ from memlab.subjects.reading.denials import find_name, names_of_change
 
 USER = "user"
 """The speaker of a memory that names no speaker."""
-
-Values = NDArray[Any]
 
 
 class PairedState:
@@ -435,7 +432,7 @@ def _find_nearest_new(
 
 def _search_blocks(
     rows: Ints,
-    queries: NDArray[np.int8],
+    queries: Components,
     similarities: _Similarities,
     searched: Ints,
     count: int,
@@ -467,7 +464,7 @@ def _search_blocks(
 class _Similarities(Protocol):
     """A function that returns the similarities of a block of vectors to other vectors."""
 
-    def __call__(self, block: NDArray[np.int8], /) -> Floats:
+    def __call__(self, block: Components, /) -> Floats:
         """Return the similarities of each query vector in a block, f64[block, vectors]."""
 
 
@@ -567,7 +564,7 @@ def _select_rows(joint: PairedState, rows: Ints, column: str, name: str) -> Ints
     )
 
 
-def _read_names(joint: PairedState, rows: Ints, column: str) -> NDArray[Any]:
+def _read_names(joint: PairedState, rows: Ints, column: str) -> Values:
     """Return the values of new rows in a text column, with None for null."""
     state = joint.state if joint.fresh is None else joint.fresh
     return state.names[column].to_objects(rows - (0 if joint.fresh is None else joint.size))
@@ -575,4 +572,4 @@ def _read_names(joint: PairedState, rows: Ints, column: str) -> NDArray[Any]:
 
 def _no_pairs() -> tuple[Ints, Ints, Floats]:
     """Return empty arrays of new rows, old rows and similarities."""
-    return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+    return NO_ROWS, NO_ROWS, np.empty(0)

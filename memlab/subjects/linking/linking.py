@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import LabBusy, MemlabError
-from memlab.kernel.base.arrays import Ints
+from memlab.kernel.base.arrays import Components, Ints
 from memlab.kernel.base.threads import Background, Worker
 from memlab.kernel.recall import Filters, Population, Question, Where
 from memlab.kernel.schema import NEVER, RECALLABLE
@@ -65,7 +64,7 @@ class Comparing:
         columns: Mapping[str, list[Any]],
         edges: Mapping[str, Any] | None,
         texts: Sequence[str],
-        vectors: NDArray[np.int8],
+        vectors: Components,
         *,
         first: int,
         now: int,

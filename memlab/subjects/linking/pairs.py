@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memlab.kernel.base.arrays import Flags, Floats, Ints
+from memlab.kernel.base.arrays import Flags, Floats, Ints, Values
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.english import restated
 from memlab.kernel.language import Policy
@@ -26,7 +24,6 @@ from memlab.subjects.reading.comparison import NOTHING, Verdict, compare, repeat
 _ONE_STATEMENT = 16
 """The maximum words of a text that counts as one statement."""
 
-Values = NDArray[Any]
 Column = Values | tuple[Values, Flags]
 
 

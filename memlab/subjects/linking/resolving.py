@@ -27,9 +27,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memlab.kernel.base.arrays import Flags, Floats, Ints
+from memlab.kernel.base.arrays import Flags, Floats, Ints, Values
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import NEVER, RELATIONS
 from memlab.kernel.state import Change, build_edges, build_values
@@ -212,7 +211,7 @@ class _Decision:
 
         The direction is True if the edge starts at the old row.
         """
-        self.plain: list[tuple[Ints, Ints, NDArray[Any], Floats]] = []
+        self.plain: list[tuple[Ints, Ints, Values, Floats]] = []
         scopes = Scopes(joint, rows) if len(rows) else None
         for start in range(0, len(rows), _BLOCK):
             assert scopes is not None
@@ -578,7 +577,7 @@ class _Decision:
             fact_times=self._fact_times(ids),
         )
 
-    def _collect_edges(self) -> tuple[Ints, Ints, NDArray[Any], Floats]:
+    def _collect_edges(self) -> tuple[Ints, Ints, Values, Floats]:
         """Return the edges to add between memories that conflict or are related."""
         survivor_of = np.arange(self.joint.total)
         for row, root in self.root.items():
@@ -802,7 +801,7 @@ class _Decision:
         valid_from = self._read_numbers("valid_from", rows)
         return np.where(valid_from == NEVER, self._read_numbers("created", rows), valid_from)
 
-    def _read_numbers(self, column: str, rows: Ints) -> NDArray[Any]:
+    def _read_numbers(self, column: str, rows: Ints) -> Values:
         """Return the values of rows in a numeric column; a row may occur several times."""
         distinct, position = np.unique(rows, return_inverse=True)
         return np.asarray(self.joint.side(distinct).number(column)[position.reshape(-1)])

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.arrays import Flags, Floats, Ints, Rows
+from memlab.kernel.base.arrays import Flags, Floats, Ints, Rows, Values
 from memlab.kernel.base.clock import Micros, from_micros
 from memlab.kernel.base.display import Displayed, Markup, clip, table
 from memlab.kernel.base.printable import printable
@@ -350,7 +349,7 @@ class _Values:
     status: Ints
     label: Ints
 
-    def at(self, positions: NDArray[Any]) -> _Values:
+    def at(self, positions: Values) -> _Values:
         """Return the statuses and labels of the memories at `positions`."""
         return _Values(self.rows[positions], self.status[positions], self.label[positions])
 
@@ -436,7 +435,7 @@ def _walk_pack(
     """Return the forecast and the changes of status and label under one pack."""
     walk, count = _Walk(state, pack), len(rows)
     values, before = walk.begun(rows), instants[0] - 1
-    numbers: list[tuple[NDArray[Any], NDArray[Any], _Values]] = []
+    numbers: list[tuple[Values, Values, _Values]] = []
     steps: list[_Step] = []
     for now in instants:
         after = walk.on(values, now)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memlab.errors import ReadOnlyLab
-from memlab.kernel.base.arrays import Flags, Floats, Ints
+from memlab.kernel.base.arrays import NO_ROWS, Flags, Floats, Ints, Values
 from memlab.kernel.base.clock import DAY, Micros, from_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
@@ -35,7 +34,7 @@ _RETRACTED = STATUSES.index("retracted")
 _NO_CODE = -3
 """A code that no word has, and that differs from the code of null."""
 # The words of statuses by their codes.
-_WORDS: NDArray[Any] = np.array(STATUSES, dtype=object)
+_WORDS: Values = np.array(STATUSES, dtype=object)
 
 
 @dataclass(frozen=True)
@@ -218,7 +217,7 @@ def find_pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
         last = np.where(np.isfinite(last_access), np.maximum(last_access, last), last)
         return np.asarray(np.maximum((float(now) - last) / DAY, 0.0))
 
-    inputs: dict[str, Callable[[], NDArray[Any]]] = {
+    inputs: dict[str, Callable[[], Values]] = {
         "weight": lambda: graph.weight[edges],
         "relation": lambda: graph.words_of(graph.relation[edges]),
         "reinforcements": lambda: graph.reinforcements[edges].astype(np.float64),
@@ -283,7 +282,7 @@ def edges_frame(state: State, edges: Ints) -> pl.DataFrame:
     )
 
 
-def _evaluate_prune(policy: Policy, inputs: dict[str, Callable[[], NDArray[Any]]]) -> Flags:
+def _evaluate_prune(policy: Policy, inputs: dict[str, Callable[[], Values]]) -> Flags:
     """Return a mask of the edges that the policy ``prune`` removes."""
     columns = {name: inputs[name]() for name in policy.inputs or ("weight",)}
     values, nulls = policy.arrays(columns)
@@ -468,9 +467,8 @@ class _Pass:
         self.store, self.now, self.stopped = store, now, is_stopped
         self.events: list[int] = []
         self.ended = False
-        nothing = np.empty(0, dtype=np.int64)
-        self.frames = [find_transitions(store.state, store.versions.pack, nothing, now).frame]
-        self.removed = [edges_frame(store.state, nothing)]
+        self.frames = [find_transitions(store.state, store.versions.pack, NO_ROWS, now).frame]
+        self.removed = [edges_frame(store.state, NO_ROWS)]
 
     def over_memories(self, count: int, step: Step) -> None:
         """Evaluate all memories, one block after another."""
@@ -536,7 +534,7 @@ class _Pass:
 
         result = self._written(decide)
         if result is None:
-            return np.empty(0, dtype=np.int64)
+            return NO_ROWS
         self.removed.append(result[0])
         return result[1]
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Count, Share, Within, checked
+from memlab.kernel.base.arrays import Components
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.index import words_of
 from memlab.kernel.recall import Moment
@@ -320,7 +321,7 @@ def label_regions(
     ]
 
 
-def principal_axes(vectors: NDArray[np.int8]) -> tuple[Floats, float | None]:
+def principal_axes(vectors: Components) -> tuple[Floats, float | None]:
     """Return the first two principal components of unit vectors, and their variance share."""
     if len(vectors) < 3:
         return np.column_stack([np.arange(len(vectors)), np.zeros(len(vectors))]).astype(
@@ -347,7 +348,7 @@ def principal_axes(vectors: NDArray[np.int8]) -> tuple[Floats, float | None]:
     return placed, share
 
 
-def _units(vectors: NDArray[np.int8]) -> Any:
+def _units(vectors: Components) -> Any:
     for start in range(0, len(vectors), _BLOCK):
         block = vectors[start : start + _BLOCK].astype(np.float32)
         yield block / np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-9)

@@ -13,6 +13,7 @@ import polars as pl
 
 from memlab.errors import ExplorationWarning, InputError, UnknownName
 from memlab.kernel.base.arguments import describe_value, warn_caller
+from memlab.kernel.base.arrays import NO_ROWS
 from memlab.kernel.base.clock import When, check_instant, to_micros
 from memlab.kernel.journal import Event, Journal, JournalView
 from memlab.kernel.language import changed_fields
@@ -72,7 +73,7 @@ class NewToSession:
 
     def requested_rows(self, query: QuestionFeatures) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return no rows, because this recall requires no particular memories."""
-        return np.empty(0, dtype=np.int64)
+        return NO_ROWS
 
     def spending(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> None:
         """Return None, because a recall has no token budget."""
@@ -92,7 +93,7 @@ class NewToSession:
         self.left_out = tuple(
             (pool.rows[order][: self._maximum][repeated[: self._maximum]] + 1).tolist()
         )
-        return Chosen(np.empty(0, dtype=np.int64), order[~repeated], self._maximum)
+        return Chosen(NO_ROWS, order[~repeated], self._maximum)
 
     def record_shown(self, slate: Slate) -> None:
         """Store the ids of the shown memories."""

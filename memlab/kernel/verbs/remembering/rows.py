@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memlab.errors import InputError, PrivacyError
-from memlab.kernel.base.arrays import Flags
+from memlab.kernel.base.arrays import Components, Flags
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import Finding, Screened, find_ignore_file
@@ -53,7 +52,7 @@ class Rows:
     given: Mapping[str, Sequence[Any]]
     texts: list[Screened]
     findings: list[tuple[Finding, ...]]
-    vectors: NDArray[np.int8] = field(default_factory=lambda: np.empty((0, 0), dtype=np.int8))
+    vectors: Components = field(default_factory=lambda: np.empty((0, 0), dtype=np.int8))
 
     def __len__(self) -> int:
         return len(self.texts)
