@@ -40,8 +40,8 @@ from memlab.errors import (
 )
 from memlab.io.serving._connection import NOTE, Client, Connection, describe_error
 from memlab.io.serving._limits import MAX_LINE, GuardedServer, Lines, configure
-from memlab.io.serving._prompts import PROMPTS, write_prompt
-from memlab.io.serving._resources import FIXED, NAMED, read_resource
+from memlab.io.serving._prompts import PROMPTS, Prompt, write_prompt
+from memlab.io.serving._resources import FIXED, NAMED, Resource, read_resource
 from memlab.io.serving.audit import list_ids
 from memlab.io.serving.forms import LONGEST_REQUEST, build_schema, describe_faults
 from memlab.io.serving.tools import TOOLS, Reply, Tool
@@ -69,6 +69,14 @@ def build_server(find: Callable[[Context], Connection], *, can_write: bool) -> S
     # A client sees no tool that it may not use, so that a model does not try it.
     tools = {tool.name: tool for tool in TOOLS if can_write or not tool.writes}
     declared = {name: _declare_tool(tool) for name, tool in tools.items()}
+    prompts = [_declare_prompt(prompt) for prompt in PROMPTS if can_write or not prompt.writes]
+    resources = [
+        types.Resource(uri=resource.uri, **_describe_resource(resource)) for resource in FIXED
+    ]
+    templates = [
+        types.ResourceTemplate(uri_template=resource.template, **_describe_resource(resource))
+        for resource in NAMED
+    ]
 
     async def list_tools(
         _: Context, __: types.PaginatedRequestParams | None
@@ -95,33 +103,13 @@ def build_server(find: Callable[[Context], Connection], *, can_write: bool) -> S
         _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         """Return the resources with a fixed address."""
-        return types.ListResourcesResult(
-            resources=[
-                types.Resource(
-                    name=resource.name,
-                    uri=resource.uri,
-                    description=resource.description,
-                    mime_type=resource.mime,
-                )
-                for resource in FIXED
-            ]
-        )
+        return types.ListResourcesResult(resources=resources)
 
     async def list_templates(
         _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """Return the resources with a parameter in their address."""
-        return types.ListResourceTemplatesResult(
-            resource_templates=[
-                types.ResourceTemplate(
-                    name=resource.name,
-                    uri_template=resource.template,
-                    description=resource.description,
-                    mime_type=resource.mime,
-                )
-                for resource in NAMED
-            ]
-        )
+        return types.ListResourceTemplatesResult(resource_templates=templates)
 
     async def answer_read(
         context: Context, params: types.ReadResourceRequestParams
@@ -138,23 +126,7 @@ def build_server(find: Callable[[Context], Connection], *, can_write: bool) -> S
         _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
         """Return the prompts that the client may use."""
-        return types.ListPromptsResult(
-            prompts=[
-                types.Prompt(
-                    name=prompt.name,
-                    description=prompt.description,
-                    arguments=[
-                        types.PromptArgument(
-                            name=prompt.argument,
-                            description=prompt.about,
-                            required=prompt.required,
-                        )
-                    ],
-                )
-                for prompt in PROMPTS
-                if can_write or not prompt.writes
-            ]
-        )
+        return types.ListPromptsResult(prompts=prompts)
 
     async def get_prompt(
         context: Context, params: types.GetPromptRequestParams
@@ -268,6 +240,23 @@ def _declare_tool(tool: Tool[Any]) -> types.Tool:
         # hosts with MCP Apps show this page next to the answer
         _meta=None if tool.page is None else {"ui": {"resourceUri": tool.page}},
     )
+
+
+def _declare_prompt(prompt: Prompt) -> types.Prompt:
+    """Return the description of a prompt in the form that the protocol requires."""
+    argument = types.PromptArgument(
+        name=prompt.argument, description=prompt.about, required=prompt.required
+    )
+    return types.Prompt(name=prompt.name, description=prompt.description, arguments=[argument])
+
+
+def _describe_resource(resource: Resource) -> dict[str, Any]:
+    """Return the fields that the protocol requires of each resource, without its address."""
+    return {
+        "name": resource.name,
+        "description": resource.description,
+        "mime_type": resource.mime,
+    }
 
 
 def _unknown_tool(connection: Connection, name: str, available: list[str]) -> MemlabError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
@@ -286,16 +286,17 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         DamagedLab,
     ) as error:
         raise DamagedLab(f"The snapshot {path.name} cannot be used: {error}") from None
-    state.seq, state.fingerprint, state.embedder_name = (
-        manifest["seq"],
-        manifest["fingerprint"],
-        manifest["embedder"],
-    )
-    state.unembedded, state.extensions = (
-        manifest.get("unembedded", 0),
-        set(manifest.get("extensions", ())),
-    )
-    state.scale = manifest.get("scale")
+    state.seq, state.fingerprint = manifest["seq"], manifest["fingerprint"]
+    state.embedder_name, state.scale = manifest["embedder"], manifest.get("scale")
+    state.unembedded = manifest.get("unembedded", 0)
+    state.extensions = set(manifest.get("extensions", ()))
+    _load_memories(state, memories, manifest)
+    state.generation = 1
+    return Snapshot(state, manifest["lab"], bytes.fromhex(manifest["chain"]), decided)
+
+
+def _load_memories(state: State, memories: pl.DataFrame, manifest: Mapping[str, Any]) -> None:
+    """Load the fields of all memories; fields that the snapshot lacks get their defaults."""
     state.texts, state.refs = Texts(memories["text"]), Texts(memories["ref"])
     state.uses = RecentTimes(state.uses.values.shape[1], memories["uses"].to_numpy())
     count, stored = len(memories), set(memories.columns)
@@ -311,17 +312,16 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         else:
             state.names[name].extend(first_name(name), count)
     for name in LISTED:
-        state.lists[name].append_series(memories[name]) if name in stored else state.lists[
-            name
-        ].extend(None, count)
+        if name in stored:
+            state.lists[name].append_series(memories[name])
+        else:
+            state.lists[name].extend(None, count)
     for name in NOTED:
         state.notes[name].append(memories[name].to_list() if name in stored else [None] * count)
     state.contexts = type(state.contexts)(manifest["contexts"])
     state.contexts.append_codes(memories["place"].to_numpy())
     state.rows = len(state.contexts)
     state.asks.append(memories["asks"].to_numpy())
-    state.generation = 1
-    return Snapshot(state, manifest["lab"], bytes.fromhex(manifest["chain"]), decided)
 
 
 def _check_files(path: Path, sums: dict[str, list[int]]) -> None:

@@ -199,7 +199,6 @@ def evaluate(
     >>> [(row.policy, round(row.value.value, 2), row.verdict) for row in evaluation.rows]
     [('new_score', 0.48, 'better'), ('old_score', 0.29, 'baseline')]
     """
-    # A log on disk is summed as a stream, and its sums are evaluated.
     if isinstance(slates, pl.LazyFrame | Path | str):
         _refuse_arguments(
             horizon=horizon, position=position, labels=labels is not None, metric=metric
@@ -210,16 +209,7 @@ def evaluate(
             "cluster": cluster,
             "reward_range": reward_range,
         }
-        if executor is None:
-            sums = partial(slates, policies, **options)
-        elif isinstance(slates, pl.LazyFrame):
-            raise InputError(
-                "executor= runs one task per file, and a lazy frame has no files. Pass the path of a folder of Parquet "
-                "files."
-            )
-        else:
-            task = functools.partial(sum_file, policies, options)
-            sums = Sums.merge(run_tasks(task, find_files(Path(slates)), executor))
+        sums = _sum_disk(slates, policies, options, executor)
         return sums.evaluate(estimator=estimator, level=level, baseline=baseline)
     on_disk = {"columns": columns, "executor": executor}
     if name := next((name for name, value in on_disk.items() if value is not None), None):
@@ -308,6 +298,24 @@ def evaluate(
         _lab=lab,
         _between=between,
     )
+
+
+def _sum_disk(
+    log: pl.LazyFrame | Path | str,
+    policies: PolicySpec,
+    options: Mapping[str, Any],
+    executor: Workers,
+) -> Sums:
+    """Sum a log on disk as a stream, or its files as tasks of an executor."""
+    if executor is None:
+        return partial(log, policies, **options)
+    if isinstance(log, pl.LazyFrame):
+        raise InputError(
+            "executor= runs one task per file, and a lazy frame has no files. Pass the path of a folder of Parquet "
+            "files."
+        )
+    task = functools.partial(sum_file, policies, options)
+    return Sums.merge(run_tasks(task, find_files(Path(log)), executor))
 
 
 def _refuse_arguments(**arguments: object) -> None:

@@ -306,45 +306,23 @@ def decide_refinement(state: State, pack: Pack, audience: str = EVERYONE) -> Clu
     survivors: dict[int, int] = {}
     for label in np.lexsort((ids, -sizes)).tolist():
         if became[label] >= 0:
-            survivors.setdefault(int(became[label]), label)
-    entries: list[dict[str, Any]] = []
-    gone: list[tuple[int, int | None]] = []
-    frame: list[tuple[int, str, int, str, int | None]] = []
-    for label, id in enumerate(ids.tolist()):
-        new, previous = int(became[label]), register.all[id]
-        if new < 0:
-            gone.append((id, None))
-            frame.append((id, previous.name, 0, "gone", None))
-        elif survivors[new] != label:
-            into = int(ids[survivors[new]])
-            gone.append((id, into))
-            frame.append((id, previous.name, 0, "merged", into))
-        else:
-            size = int(step.sizes[new])
-            values = {
-                "centroid": _pack_vector(step.centroids[new]),
-                "radius": float(step.radii[new]),
-                "size": size,
-            }
-            same = (previous.centroid, previous.radius, previous.size) == tuple(values.values())
-            entries += [] if same else [{"id": id, **values}]
-            frame.append((id, previous.name, size, "kept" if same else "moved", None))
+            survivors.setdefault(int(became[label]), int(ids[label]))
+    became_of = dict(zip(ids.tolist(), became.tolist(), strict=True))
+    entries, gone, rows = _list_outcomes(register, step, became_of, survivors)
+    frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
     if not (entries or gone or joins):
-        return Clustering(pl.DataFrame(frame, schema=_SCHEMA, orient="row"))
+        return Clustering(frame)
     body = {
         "looked": joins.body.get("looked", register.looked),
         "clusters": entries,
-        "gone": [list(pair) for pair in gone],
+        "gone": [list(pair) for pair in gone.items()],
     }
     body = _add_audience(audience, body)
-    became_of = dict(zip(ids.tolist(), became.tolist(), strict=True))
-    change = _redirect_edges(state, step, dict(gone), became_of)
+    change = _redirect_edges(state, step, gone, became_of)
     if joins:
-        joined_labels = labels[joined]
-        names = [
-            register.all[int(ids[survivors[new]])].name for new in became[joined_labels].tolist()
-        ]
-        weight = _edge_weights(step, state, clusters.rows[joined], became[joined_labels])
+        into = became[labels[joined]]
+        names = [register.all[survivors[new]].name for new in into.tolist()]
+        weight = _edge_weights(step, state, clusters.rows[joined], into)
         change += Change(
             join=[
                 build_join(
@@ -356,7 +334,37 @@ def decide_refinement(state: State, pack: Pack, audience: str = EVERYONE) -> Clu
                 )
             ]
         )
-    return Clustering(pl.DataFrame(frame, schema=_SCHEMA, orient="row"), body, change)
+    return Clustering(frame, body, change)
+
+
+def _list_outcomes(
+    register: Centroids, step: Clusters, became_of: Mapping[int, int], survivors: Mapping[int, int]
+) -> tuple[list[dict[str, Any]], dict[int, int | None], list[tuple[Any, ...]]]:
+    """Return what a refinement did to each cluster.
+
+    The results are the entries of an event for moved clusters, the survivor of each ended cluster
+    (None if it is empty), and the rows of the frame. ``became_of`` has the new label of each cluster,
+    and ``survivors`` the cluster that keeps each new label.
+    """
+    entries: list[dict[str, Any]] = []
+    gone: dict[int, int | None] = {}
+    rows: list[tuple[Any, ...]] = []
+    for id, new in became_of.items():
+        previous, survivor = register.all[id], survivors.get(new)
+        if survivor != id:
+            gone[id] = survivor
+            verb = "gone" if survivor is None else "merged"
+            rows.append((id, previous.name, 0, verb, survivor))
+            continue
+        values = {
+            "centroid": _pack_vector(step.centroids[new]),
+            "radius": float(step.radii[new]),
+            "size": int(step.sizes[new]),
+        }
+        same = (previous.centroid, previous.radius, previous.size) == tuple(values.values())
+        entries += [] if same else [{"id": id, **values}]
+        rows.append((id, previous.name, values["size"], "kept" if same else "moved", None))
+    return entries, gone, rows
 
 
 def clusters_frame(state: State) -> pl.DataFrame:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from memlab.errors import LabError, MissingExtension, ReadOnlyLab
 from memlab.kernel.base.scratch import return_memory
-from memlab.kernel.journal import Journal, Scrub
+from memlab.kernel.journal import Event, Journal, Scrub
 from memlab.kernel.privacy import refuse
 from memlab.kernel.state import State
 from memlab.kernel.storage.purging import PURGE_TIMEOUT, PURGED, PURGING, end_purge
 from memlab.kernel.verbs.core import Core, Memories
 from memlab.kernel.verbs.corrections.editing import due_for_purge, find_related
-from memlab.subjects.purge.planning import plan_purge, purge_change, redact_slates
+from memlab.subjects.purge.planning import PurgePlan, plan_purge, purge_change, redact_slates
 from memlab.subjects.purge.receipt import (
     Purged,
     Receipt,
@@ -41,9 +43,8 @@ def purge(
 
     See ``Lab.purge``.
     """
-    check_choice(
-        memory, overdue, project=project, session=session, subject=subject, creator=creator
-    )
+    names = {"project": project, "session": session, "subject": subject, "creator": creator}
+    check_choice(memory, overdue, **names)
     refuse(reason, "reason")
     store, journal = core.store, core.store.journal
     if not isinstance(journal, Journal) or journal.read_only:
@@ -68,18 +69,12 @@ def purge(
             state, now = store.state, store.clock()
             _refuse_missing(state)
             if overdue:
-                chosen = Choice(
-                    [
-                        id - 1
-                        for id in due_for_purge(state, store.versions.pack, now)["id"].to_list()
-                    ]
-                )
+                due = due_for_purge(state, store.versions.pack, now)
+                chosen = Choice([id - 1 for id in due["id"].to_list()])
             elif memory is not None:
                 chosen = Choice(core.rows(memory))
             else:
-                chosen = choose_by_name(
-                    state, project=project, session=session, subject=subject, creator=creator
-                )
+                chosen = choose_by_name(state, **names)
             rows = chosen.remaining_rows(state)
             review = find_related(state, rows, derived=True)
             scrub = Scrub()
@@ -92,14 +87,7 @@ def purge(
                     state, events, purged, seq=seq, filters=chosen.filters, entity=chosen.entity
                 )
                 wanted = search_terms_of(state, rows, gone, chosen.entity)
-                # Slates come first, because they contain the viewers of the recalls that events refer to.
-                slates = redact_slates(journal.slates(), gone)
-                bodies = {
-                    event.seq: body
-                    for event in events
-                    if (body := redact_event(event, gone)) is not None
-                }
-                scrub = Scrub(bodies, slates, gone.ids.tolist())
+                scrub = _scrub(journal, events, gone)
                 change, tombstones = purge_change(state, purged, now)
                 tx.scrub(scrub)
                 tx.event(
@@ -119,6 +107,15 @@ def purge(
     store.snapshot_if_due()
     return_memory()
     return Purged(tuple(row + 1 for row in rows), *counts, review, frame, reason)
+
+
+def _scrub(journal: Journal, events: Iterable[Event], gone: PurgePlan) -> Scrub:
+    """Return what the journal stores in place of the slates and events with purged content."""
+    # Slates come first, because they contain the viewers of the recalls that events refer to.
+    slates = redact_slates(journal.slates(), gone)
+    redacted = ((event.seq, redact_event(event, gone)) for event in events)
+    bodies = {seq: body for seq, body in redacted if body is not None}
+    return Scrub(bodies, slates, gone.ids.tolist())
 
 
 def _refuse_missing(state: State) -> None:

@@ -224,15 +224,7 @@ def run_demo(
             )
 
         explanations = tuple(hit.explain() for hit in before)
-        terms = sorted(
-            ((label, value) for _, label, value in explanations[0].parts if value),
-            key=lambda term: -abs(term[1]),
-        )
-        say(
-            f"3 explain   the first hit scores {explanations[0].score:.3f}, the sum of {len(terms)} terms; the largest:"
-        )
-        for text, value in terms[:_TERMS]:
-            say(f"    {value:+.3f}  {clip(text, 100)}")
+        _say_terms(explanations[0], say)
 
         helped, stale = _find_hit(before, _CURRENT), _find_hit(before, _OUTDATED)
         lab.feedback(helped, "success")
@@ -244,13 +236,7 @@ def run_demo(
         old_source = lab.policies[SLOT].source
         lab.policies.install(SLOT, SOURCE, reason="weight recent memories more")
         after = lab.recall(QUESTION, limit=_LIMIT, project=talk.name)
-        say(f"5 swap      {SLOT} is now")
-        for line in SOURCE.splitlines():
-            say(f"    {line}")
-        ranks = {hit.id: hit.rank for hit in before}
-        for hit in after[:_PRINTED]:
-            was = f"was {ranks[hit.id]}" if hit.id in ranks else "new  "
-            say(f"    {hit.rank}  {was}  {hit.speaker}: {clip(hit.text, _PRINTED_CHARACTERS)}")
+        _say_swap(before, after, say)
         lab.policies.rollback(SLOT, reason="end of the demo")
         restored = lab.recall(QUESTION, limit=_LIMIT, project=talk.name)
         embedder = lab.io.embedder.fingerprint
@@ -259,22 +245,7 @@ def run_demo(
     from memlab.science.bench import bench_conversations
 
     bench = bench_conversations([labelled], dataset=talk.name, progress=progress)
-    say(
-        f"6 bench     {bench.questions} labelled questions, {len(bench.systems)} systems, each on its own lab"
-    )
-    metrics = ("recall@5", "recall@10", "ndcg@10")
-    rows = [
-        [
-            system.name,
-            *(f"{system.metrics[name]:.2f}" for name in metrics),
-            f"{system.latency_ms['p50']:.1f} ms",
-        ]
-        for system in bench.systems
-    ]
-    _say_table(say, ["system", *metrics, "latency"], rows)
-    say(
-        "    NAME-plus is the design NAME with the ranking of memlab. companion forgets memories that are not recalled."
-    )
+    _say_bench(bench, say)
     quarter = None
     if full:
         from memlab.ui.demo.quarter import live_quarter
@@ -306,6 +277,50 @@ def run_demo(
     result = replace(result, seconds=perf_counter() - start)
     say(f"{result.seconds:.1f} s in total; wrote {target}")
     return result
+
+
+def _say_terms(explanation: ScoreExplanation, say: Say) -> None:
+    """Print the largest terms of a hit's score."""
+    terms = sorted(
+        ((label, value) for _, label, value in explanation.parts if value),
+        key=lambda term: -abs(term[1]),
+    )
+    say(
+        f"3 explain   the first hit scores {explanation.score:.3f}, the sum of {len(terms)} terms; the largest:"
+    )
+    for text, value in terms[:_TERMS]:
+        say(f"    {value:+.3f}  {clip(text, 100)}")
+
+
+def _say_swap(before: Hits, after: Hits, say: Say) -> None:
+    """Print the second policy, and the first hits with their ranks under the first policy."""
+    say(f"5 swap      {SLOT} is now")
+    for line in SOURCE.splitlines():
+        say(f"    {line}")
+    ranks = {hit.id: hit.rank for hit in before}
+    for hit in after[:_PRINTED]:
+        was = f"was {ranks[hit.id]}" if hit.id in ranks else "new  "
+        say(f"    {hit.rank}  {was}  {hit.speaker}: {clip(hit.text, _PRINTED_CHARACTERS)}")
+
+
+def _say_bench(bench: BenchResult, say: Say) -> None:
+    """Print the metrics of each system."""
+    say(
+        f"6 bench     {bench.questions} labelled questions, {len(bench.systems)} systems, each on its own lab"
+    )
+    metrics = ("recall@5", "recall@10", "ndcg@10")
+    rows = [
+        [
+            system.name,
+            *(f"{system.metrics[name]:.2f}" for name in metrics),
+            f"{system.latency_ms['p50']:.1f} ms",
+        ]
+        for system in bench.systems
+    ]
+    _say_table(say, ["system", *metrics, "latency"], rows)
+    say(
+        "    NAME-plus is the design NAME with the ranking of memlab. companion forgets memories that are not recalled."
+    )
 
 
 def _say_quarter(quarter: Quarter, say: Say) -> None:
