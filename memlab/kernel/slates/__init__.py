@@ -3,7 +3,6 @@
 The package has the slate of one recall and its encoding, the four tables of a log, and sealed segments of slates.
 """
 
-from memlab.kernel.slates._foreign import WIDE
 from memlab.kernel.slates._schema import ATTRIBUTED, CONTENT, SAMPLERS, STAMP, TABLES
 from memlab.kernel.slates._segments import (
     THINNED,
@@ -29,6 +28,7 @@ from memlab.kernel.slates._slate import (
     with_question,
 )
 from memlab.kernel.slates._tables import Slates, feedback_table
+from memlab.kernel.slates._wide import WIDE
 
 __all__ = [
     "ATTRIBUTED",

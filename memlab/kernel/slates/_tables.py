@@ -23,7 +23,8 @@ from memlab.kernel.base.arrays import Floats, Ints, Values
 from memlab.kernel.base.clock import When, from_micros, to_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
-from memlab.kernel.slates._foreign import Duplicates, Empty, check_log, narrow, read_frame, widen
+from memlab.kernel.slates._checking import Duplicates, Empty, check_log
+from memlab.kernel.slates._faults import read_frame
 from memlab.kernel.slates._schema import (
     ATTRIBUTED,
     CANDIDATES,
@@ -35,6 +36,7 @@ from memlab.kernel.slates._schema import (
 )
 from memlab.kernel.slates._segments import SealedLog
 from memlab.kernel.slates._slate import FORMAT, Slate, number_series
+from memlab.kernel.slates._wide import narrow, widen
 
 
 class Logged(NamedTuple):
