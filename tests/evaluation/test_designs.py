@@ -17,7 +17,8 @@ from memlab.errors import InputError
 from memlab.kernel.policies import Challenge
 from memlab.kernel.recall import drafted, draw_challenge, generator
 from memlab.science.evaluation._duels import Course, find_duels, observe_items
-from memlab.science.evaluation._measure import compare, gather_evidence
+from memlab.science.evaluation._evidence import gather_evidence
+from memlab.science.evaluation._measure import compare
 from memlab.science.evaluation._prepared import check_settings
 from memlab.science.evaluation.parts import read_log
 

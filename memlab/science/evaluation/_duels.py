@@ -17,8 +17,10 @@ from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.policies import error_share
 from memlab.kernel.recall import drafted
+from memlab.science.evaluation._credited import Credited
+from memlab.science.evaluation._evidence import ARM, COLUMNS, Evidence, TopK
 from memlab.science.evaluation._log import Challenged, Log, read_challenges
-from memlab.science.evaluation._measure import ARM, COLUMNS, Compared, Credited, Evidence, TopK
+from memlab.science.evaluation._measure import Compared
 from memlab.science.evaluation._prepared import Settings
 from memlab.science.evaluation._sequence import Process
 

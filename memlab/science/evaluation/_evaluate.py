@@ -17,13 +17,16 @@ from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
 from memlab.science.batch import Workers, run_tasks
+from memlab.science.evaluation._credited import credited_note
 from memlab.science.evaluation._evaluation import (
     Between,
     Evaluation,
     PolicyValue,
     name_verdict,
 )
+from memlab.science.evaluation._evidence import Evidence, TopK, gather_evidence
 from memlab.science.evaluation._intervals import Estimate, adjust_all, mean
+from memlab.science.evaluation._item_tests import Tests
 from memlab.science.evaluation._labels import (
     LabelsRecalls,
     frame_of_labels,
@@ -33,16 +36,10 @@ from memlab.science.evaluation._labels import (
 from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import (
     Compared,
-    Evidence,
-    Tests,
-    TopK,
     compare,
-    credited_note,
-    gather_evidence,
     measure,
     recalls_for,
     repeated_note,
-    select_features,
 )
 from memlab.science.evaluation._merged import Sums
 from memlab.science.evaluation._observed import cluster_facts, observe
@@ -55,6 +52,7 @@ from memlab.science.evaluation._prepared import (
     prepare,
     with_baseline,
 )
+from memlab.science.evaluation._reward_model import select_features
 from memlab.science.evaluation._rows import (
     describe_assumptions,
     name_logging,

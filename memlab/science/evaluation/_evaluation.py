@@ -30,9 +30,10 @@ from memlab.science.evaluation._figures import (
 )
 from memlab.science.evaluation._intervals import Adjustment, Estimate, adjust_all
 from memlab.science.evaluation._log import Log
-from memlab.science.evaluation._measure import Measured, predicted_rewards
+from memlab.science.evaluation._measure import Measured
 from memlab.science.evaluation._observed import Observed
 from memlab.science.evaluation._prepared import Settings
+from memlab.science.evaluation._reward_model import predicted_rewards
 from memlab.science.evaluation._targets import Refused, Target
 from memlab.science.evaluation._tests import (
     GATE_TITLES,

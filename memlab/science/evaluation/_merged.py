@@ -16,22 +16,18 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.arrays import NO_ROWS, Floats, Ints
 from memlab.kernel.base.printable import count_of
 from memlab.science.evaluation._evaluation import Evaluation
-from memlab.science.evaluation._exact import LOWER, round_exact, unfix
-from memlab.science.evaluation._intervals import Estimate, Sample, mean
-from memlab.science.evaluation._log import Log
-from memlab.science.evaluation._measure import (
+from memlab.science.evaluation._evidence import (
     COLUMNS,
-    Compared,
     Estimates,
-    Measured,
-    Tests,
     TopK,
     difference_statistic,
-    doubt_redundancy,
-    enough_recalls,
-    repeated_note,
     value_statistic,
 )
+from memlab.science.evaluation._exact import LOWER, round_exact, unfix
+from memlab.science.evaluation._intervals import Estimate, Sample, mean
+from memlab.science.evaluation._item_tests import Tests, doubt_redundancy
+from memlab.science.evaluation._log import Log
+from memlab.science.evaluation._measure import Compared, Measured, repeated_note
 from memlab.science.evaluation._observed import EMPTY, Observed
 from memlab.science.evaluation._prepared import (
     Estimator,
@@ -40,6 +36,7 @@ from memlab.science.evaluation._prepared import (
     check_missing,
     with_baseline,
 )
+from memlab.science.evaluation._reward_model import enough_recalls
 from memlab.science.evaluation._rows import describe_assumptions, name_logging, rank_policies
 from memlab.science.evaluation._sums import FACTS, ITEMS, PartialSums
 from memlab.science.evaluation._targets import Ranker, Refused, Target, refuse_unscored

@@ -18,22 +18,14 @@ from memlab.kernel.base.progress import Step
 from memlab.kernel.slates import WIDE, Slates
 from memlab.kernel.version import __version__
 from memlab.science.evaluation._duplicates import count_unseen
+from memlab.science.evaluation._evidence import ARM, COLUMNS, UNSUPPORTED, Evidence, TopK
 from memlab.science.evaluation._exact import LOWER, add_frames, exact_sums, fix
+from memlab.science.evaluation._item_tests import Tests
 from memlab.science.evaluation._log import Log, Missing
-from memlab.science.evaluation._measure import (
-    ARM,
-    COLUMNS,
-    UNSUPPORTED,
-    Evidence,
-    Tests,
-    TopK,
-    bound_repeated,
-    name_numeric,
-    read_score,
-    select_features,
-)
+from memlab.science.evaluation._measure import bound_repeated
 from memlab.science.evaluation._merged import Sums
 from memlab.science.evaluation._prepared import Prepared, prepare
+from memlab.science.evaluation._reward_model import name_numeric, read_score, select_features
 from memlab.science.evaluation._sums import (
     FACTS,
     ITEMS,

@@ -30,15 +30,10 @@ from memlab.kernel.recall import ADDED_SHARE
 from memlab.kernel.slates import Slates
 from memlab.science.distributions import normal_quantile
 from memlab.science.evaluation._duels import DRAFT_RATES, GROUP_RATES, comparisons_begun
+from memlab.science.evaluation._evidence import Evidence, TopK, gather_evidence
 from memlab.science.evaluation._log import Horizon, Log, Missing
-from memlab.science.evaluation._measure import (
-    Evidence,
-    TopK,
-    gather_evidence,
-    predicted_rewards,
-    select_features,
-)
 from memlab.science.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
+from memlab.science.evaluation._reward_model import predicted_rewards, select_features
 from memlab.science.evaluation._sequence import level_of, recalls_of_sequence
 from memlab.science.evaluation._targets import (
     PolicySpec,

@@ -31,7 +31,10 @@ from memlab.kernel.language import Param, Policy
 from memlab.kernel.slates import Slates
 from memlab.science.batch import Workers
 from memlab.science.cells import Inputs, Outcome, hash_inputs, package_versions, run_cells
+from memlab.science.evaluation._evidence import ARM, Evidence, gather_evidence
+from memlab.science.evaluation._evidence import value_statistic as value_of
 from memlab.science.evaluation._intervals import Estimate, Sample, Statistic, mean
+from memlab.science.evaluation._item_tests import Tests
 from memlab.science.evaluation._labels import (
     METRICS,
     Gold,
@@ -41,17 +44,9 @@ from memlab.science.evaluation._labels import (
     split_metric,
 )
 from memlab.science.evaluation._log import Horizon, Log, Missing
-from memlab.science.evaluation._measure import (
-    ARM,
-    Evidence,
-    Tests,
-    compare,
-    gather_evidence,
-    measure,
-    select_features,
-)
-from memlab.science.evaluation._measure import value_statistic as value_of
+from memlab.science.evaluation._measure import compare, measure
 from memlab.science.evaluation._prepared import Estimator, prepare
+from memlab.science.evaluation._reward_model import select_features
 from memlab.science.evaluation._targets import (
     PolicySpec,
     Ranker,

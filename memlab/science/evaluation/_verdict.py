@@ -49,6 +49,7 @@ from memlab.science.evaluation._basis import (
     find_basis,
     list_groups,
 )
+from memlab.science.evaluation._credited import Credited, calibrate_rewards, credited_note
 from memlab.science.evaluation._duels import (
     Course,
     Duel,
@@ -58,21 +59,12 @@ from memlab.science.evaluation._duels import (
     observe_items,
     observe_recalls,
 )
+from memlab.science.evaluation._evidence import gather_evidence
 from memlab.science.evaluation._influence import Influence, level_without
 from memlab.science.evaluation._intervals import Estimate, Sample, cluster_sums
+from memlab.science.evaluation._item_tests import Tests
 from memlab.science.evaluation._log import Horizon, Log, Missing, horizon_micros, read_log
-from memlab.science.evaluation._measure import (
-    Credited,
-    Tests,
-    calibrate_rewards,
-    compare,
-    credited_note,
-    gather_evidence,
-    measure,
-    measure_support,
-    repeated_note,
-    select_features,
-)
+from memlab.science.evaluation._measure import compare, measure, measure_support, repeated_note
 from memlab.science.evaluation._observed import Observed, observe
 from memlab.science.evaluation._prepared import (
     HasSlates,
@@ -81,6 +73,7 @@ from memlab.science.evaluation._prepared import (
     check_settings,
     feature_names,
 )
+from memlab.science.evaluation._reward_model import select_features
 from memlab.science.evaluation._sequence import Bounds, Process, recalls_to_end
 from memlab.science.evaluation._tests import (
     GATE_TITLES,

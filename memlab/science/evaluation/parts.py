@@ -3,8 +3,18 @@
 The public interface is ``memlab.science.evaluation``.
 """
 
+from memlab.science.evaluation._credited import Credited
 from memlab.science.evaluation._duels import Course
 from memlab.science.evaluation._duplicates import find_repeated
+from memlab.science.evaluation._evidence import (
+    ARM,
+    COLUMNS,
+    Evidence,
+    TopK,
+    difference_statistic,
+    gather_evidence,
+    value_statistic,
+)
 from memlab.science.evaluation._influence import level_without
 from memlab.science.evaluation._intervals import (
     Adjustment,
@@ -19,6 +29,7 @@ from memlab.science.evaluation._intervals import (
     degrees_of_freedom,
     mean,
 )
+from memlab.science.evaluation._item_tests import Tests
 from memlab.science.evaluation._labels import (
     Gold,
     LabelsRecalls,
@@ -37,22 +48,11 @@ from memlab.science.evaluation._log import (
     read_log,
 )
 from memlab.science.evaluation._measure import (
-    ARM,
-    COLUMNS,
     Compared,
-    Credited,
-    Evidence,
-    Tests,
-    TopK,
     compare,
-    difference_statistic,
-    gather_evidence,
     measure,
-    predicted_rewards,
     recalls_for,
     recalls_needed,
-    select_features,
-    value_statistic,
 )
 from memlab.science.evaluation._periods import (
     Bets,
@@ -68,6 +68,7 @@ from memlab.science.evaluation._position import (
     random_position_p,
 )
 from memlab.science.evaluation._prepared import Prepared, prepare
+from memlab.science.evaluation._reward_model import predicted_rewards, select_features
 from memlab.science.evaluation._sequence import (
     RATES,
     WEIGHTS,

@@ -29,31 +29,25 @@ from typing import Any
 import numpy as np
 
 from memlab.kernel.base.arrays import Flags, Floats, Ints, Values
-from memlab.kernel.policies import Pack
 from memlab.kernel.schema import NEVER, RELATIONS
 from memlab.kernel.state import Change, build_edges, build_values
 from memlab.kernel.verbs.results import Linked, Outcome
 from memlab.subjects.linking.candidates import PairedState, Populate, Scopes, find_candidates
+from memlab.subjects.linking.compared import ComparedPairs
+from memlab.subjects.linking.corrections import (
+    READ,
+    are_resolvable,
+    have_same_reach,
+    keep_corrections,
+    spare_long,
+    spare_stated,
+)
 from memlab.subjects.linking.pairs import Pairs
 from memlab.subjects.linking.timeline import FOREVER, Meeting, Timeline, find_past_rows
-from memlab.subjects.reading.change import Telling, correction_odds
 from memlab.subjects.reading.claims import both, difference
-from memlab.subjects.reading.denials import (
-    corrects,
-    denies_value,
-    ends_value,
-    replaces_named,
-    reports_change,
-)
 
 _BLOCK = 256
 """The number of new rows per block, so that the pairs of a block fit into memory."""
-
-_READ = 1500
-"""The characters that every embedder reads completely.
-
-The vectors of longer texts may be near only because the texts begin alike.
-"""
 
 LINK_EDGES = {
     "similar": "similar-to",
@@ -64,22 +58,10 @@ LINK_EDGES = {
     "duplicate": "similar-to",
 }
 """The relation of the edge between two memories that both stay, by the result of ``link``."""
-# A longer text says several things; a denial in one of its sentences need not be about the other text. Of 2,760 turns of
-# chats that were stored as facts, three were ended without this limit and one with it, all wrongly.
-_STATEMENT_WORDS = 60
 
 # The results of ``link`` that ``resolve`` decides, the columns of a memory's reach, and the lists that a merge unites.
 _CONFLICTS = ("duplicate", "updates", "contradicts")
-_REACH = ("project", "scope", "branch", "season", "visibility")
-# Kinds of memories about single events: what happened once ends no rule.
-_INCIDENTS = ("gotcha", "environment-quirk", "error-pattern", "codebase-discovery")
 _UNITED = ("tags", "files", "agents")
-# Log odds from 40 hand-written corrections and 40 complements of their statements. From _EVIDENT a statement is
-# retired. With a lead of at least _LEAD over the next candidate, _CERTAIN suffices. A statement is hidden from _LIKELY,
-# with that lead from _POSSIBLE, and from _STATED if the memory is called a correction.
-_EVIDENT, _CERTAIN, _LIKELY, _POSSIBLE, _STATED, _LEAD = 3.5, 1.5, 0.5, -1.0, -3.0, 1.8
-# The candidates that may repeat a corrected statement, and the usual topic of a third candidate.
-_REPEATED, _USUAL_TOPIC = 2, 2.0
 
 Closeness = Callable[[Floats, Floats], Floats]
 
@@ -114,62 +96,6 @@ def decide_links(
         corrections=corrections,
     )
     return decision.build(strength_gain=strength_gain, max_edges=max_edges)
-
-
-class _ComparedPairs:
-    """The pairs of a block of new rows, with the results of the policies.
-
-    Attributes
-    ----------
-    new, old
-        The new row and the other row of each pair. In ``pairs``, the memory with the later valid
-        time is the new one.
-    late
-        Whether the other row has the later valid time, so that the new row was stored late.
-    rank
-        The rank of the other row among the neighbours of the new row, from 1.
-    relation, resolution, weight
-        The results of ``link`` and ``resolve``, and the weight of the edge that may join the pair.
-    """
-
-    def __init__(self, new: Ints, old: Ints, pairs: Pairs, late: Flags, pack: Pack) -> None:
-        self.new, self.old, self.pairs, self.late = new, old, pairs, late
-        self.relation = pairs.ask(pack.policies["link"])
-        self.resolution = np.full(len(pairs), "keep-both", dtype=object)
-        self.weight = np.clip(np.nan_to_num(pairs.closeness), 0.0, 1.0)
-
-    def word(self, pair: int) -> str:
-        """Return the relation that ``link`` gave to a pair."""
-        return str(self.relation[pair])
-
-    def texts(self, pair: int) -> tuple[str, str]:
-        """Return the texts of the later and the earlier memory of a pair."""
-        first, second = self.pairs.first[pair], self.pairs.second[pair]
-        return self.pairs.new.texts[first], self.pairs.old.texts[second]
-
-    def write_reason(self, pair: int) -> str:
-        """Return the reason to record when the earlier memory of a pair ends."""
-        later, earlier = self.texts(pair)
-        return f"Updated: {difference(earlier, later)}"
-
-    def describe(self, pair: int) -> str:
-        """Return the relation and closeness of a pair as text."""
-        return f"{self.word(pair)}, closeness {self.weight[pair]:.2f}"
-
-    def keep_both(self, selected: Ints, relation: str) -> None:
-        """Keep both memories of the selected pairs, and set their relation."""
-        self.resolution[selected] = "keep-both"
-        self.relation[selected] = relation
-
-    def find_resolved(self) -> Ints:
-        """Return the indices of the pairs in which only one memory stays."""
-        return np.flatnonzero(self.resolution != "keep-both")
-
-    def is_merging(self, selected: Ints) -> Flags:
-        """Return a mask of the selected pairs that are duplicates to merge."""
-        return np.asarray(
-            (self.resolution[selected] == "merge") & (self.relation[selected] == "duplicate")
-        )
 
 
 class _Decision:
@@ -239,10 +165,10 @@ class _Decision:
         rank = np.concatenate([found_pairs.rank, np.full(len(past), 1_000_000)])
         similarity = np.concatenate([found_pairs.similarity, np.ones(len(past))])
         compared = self._compare(new, old, similarity, rank, closeness)
-        on_line = compared.pairs.on_line & _have_same_reach(compared.pairs, self.joint.now)
+        on_line = compared.pairs.on_line & have_same_reach(compared.pairs, self.joint.now)
         self._resolve(compared, on_line)
         if self.corrections:
-            _keep_corrections(compared, self.joint.now)
+            keep_corrections(compared, self.joint.now)
         self._weigh_restatements(compared)
         settled = compared.resolution != "keep-both"
         settled &= np.array(
@@ -276,7 +202,7 @@ class _Decision:
         similarity: Floats,
         rank: Ints,
         closeness: Closeness,
-    ) -> _ComparedPairs:
+    ) -> ComparedPairs:
         """Evaluate ``link`` for each pair; the memory with the later valid time is the new one."""
         all_rows = np.unique(np.concatenate([new, old]))
         side = self.joint.side(all_rows)
@@ -289,24 +215,24 @@ class _Decision:
         pairs = Pairs(
             side, side, first, second, similarity, closeness(similarity, mean_length), rank
         )
-        return _ComparedPairs(new, old, pairs, is_late, self.joint.pack)
+        return ComparedPairs(new, old, pairs, is_late, self.joint.pack)
 
-    def _resolve(self, compared: _ComparedPairs, on_line: Flags) -> None:
+    def _resolve(self, compared: ComparedPairs, on_line: Flags) -> None:
         """Apply ``resolve`` to conflicts, but keep the memories that must not end."""
         conflict = np.flatnonzero(
             np.isin(compared.relation, _CONFLICTS) | self._find_opposed(compared)
         )
         if len(conflict):
             conflict = conflict[
-                on_line[conflict] | _may_resolve(compared.pairs.take(conflict), self.joint.now)
+                on_line[conflict] | are_resolvable(compared.pairs.take(conflict), self.joint.now)
             ]
         if len(conflict):
             compared.resolution[conflict] = compared.pairs.take(conflict).ask(
                 self.joint.pack.policies["resolve"]
             )
-            _spare_long(compared)
+            spare_long(compared)
             self._spare_uncertain(compared)
-            _spare_stated(compared)
+            spare_stated(compared)
 
     def _pair_with_past(self, rows: Ints, new: Ints, old: Ints) -> list[tuple[int, int]]:
         """Return more pairs: new facts with superseded ones, stored for the same property or superseded in this run."""
@@ -325,7 +251,7 @@ class _Decision:
                 ]
         return result
 
-    def _spare_uncertain(self, compared: _ComparedPairs) -> None:
+    def _spare_uncertain(self, compared: ComparedPairs) -> None:
         """Keep both memories of each conflict whose certainty is too low."""
         resolved = compared.find_resolved()
         if not self.bound or not len(resolved):
@@ -341,7 +267,7 @@ class _Decision:
         is_similar = np.isin(compared.relation[spared], ("similar", "related"))
         compared.relation[spared[is_similar]] = "contradicts"
 
-    def _insert_into_timeline(self, compared: _ComparedPairs, selected: Ints) -> None:
+    def _insert_into_timeline(self, compared: ComparedPairs, selected: Ints) -> None:
         """Insert new facts into the timelines of their properties, in row order."""
         same_fact = compared.pairs.same_fact
         # The end of a value is recorded only if its killer changes here. Earlier rows recorded earlier ends.
@@ -380,7 +306,7 @@ class _Decision:
                 self._end_value(compared, pair_of[killer], row, killer, row)
 
     def _end_value(
-        self, compared: _ComparedPairs, pair: int, fresh: int, survivor: int, ended: int
+        self, compared: ComparedPairs, pair: int, fresh: int, survivor: int, ended: int
     ) -> None:
         """Record that one fact ends where another fact begins."""
         self.ended_by[ended] = survivor
@@ -397,7 +323,7 @@ class _Decision:
             (survivor, superseded, "supersedes", 1.0),
         ]
 
-    def _weigh_restatements(self, compared: _ComparedPairs) -> None:
+    def _weigh_restatements(self, compared: ComparedPairs) -> None:
         """Weight the edges of partial restatements, and relate memories that may not end.
 
         Both memories stay. A restatement in another reach, or of a memory that is not valid, is
@@ -405,13 +331,13 @@ class _Decision:
         """
         restating = np.flatnonzero(compared.relation == "restates")
         if len(restating):
-            may_resolve = _may_resolve(compared.pairs.take(restating), self.joint.now)
+            may_resolve = are_resolvable(compared.pairs.take(restating), self.joint.now)
             compared.relation[restating[~may_resolve]] = "related"
             compared.weight[restating[may_resolve]] = np.clip(
                 compared.pairs.restates[restating[may_resolve]], 0.0, 1.0
             )
 
-    def _find_opposed(self, compared: _ComparedPairs) -> Flags:
+    def _find_opposed(self, compared: ComparedPairs) -> Flags:
         """Return whether the memories of each pair are similar but contradict each other.
 
         The memories are nearer than the setting ``conflict-closeness``. One denies the other, or
@@ -423,7 +349,7 @@ class _Decision:
         )
         return is_near & compared.pairs.opposed if is_near.any() else is_near
 
-    def _settle(self, compared: _ComparedPairs, pair: int, *, is_late: bool) -> None:
+    def _settle(self, compared: ComparedPairs, pair: int, *, is_late: bool) -> None:
         """Apply one pair's resolution: supersede, merge, skip, or flag as a conflict.
 
         With `is_late`, the old memory has the later valid time, so that the new memory may end.
@@ -472,7 +398,7 @@ class _Decision:
         If the new memory is already stored, or the combined text is too long, both memories stay.
         """
         text = both(old, self.texts.get(fresh, new))
-        if self.stored or len(text) > _READ:
+        if self.stored or len(text) > READ:
             self.flags.append((fresh, other, word, weight, False))
             return
         self._supersede(fresh, other, word, weight, f"Merged: {difference(old, new)}")
@@ -829,147 +755,3 @@ class _Decision:
         ):
             return (*items, creator)
         return items
-
-
-def _may_resolve(pairs: Pairs, now: int) -> Flags:
-    """Return which pairs are valid now and share project, scope and visibility."""
-    is_allowed = _have_same_reach(pairs, now)
-    for side, positions in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
-        # a memory whose validity is over does not conflict with a valid memory
-        valid_until = side.number("valid_until")[positions]
-        is_allowed &= (valid_until == NEVER) | (valid_until > now)
-    return is_allowed
-
-
-def _have_same_reach(pairs: Pairs, now: int) -> Flags:
-    """Return which pairs are in effect and share project, scope and visibility."""
-    is_allowed = np.ones(len(pairs), dtype=np.bool_)
-    for column in _REACH:
-        is_allowed &= pairs.same(column, none=True)
-    scope = pairs.new.word("scope")[pairs.first]
-    visibility = pairs.new.word("visibility")[pairs.first]
-    is_allowed &= (scope != "session") | pairs.same("session", none=True)
-    is_allowed &= (visibility != "private") | pairs.same("creator", none=True)
-    for side, positions in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
-        is_allowed &= side.number("valid_from")[positions] <= now
-    return is_allowed
-
-
-def _keep_corrections(compared: _ComparedPairs, now: int) -> None:
-    """Undo all decisions except those in which one statement corrects another.
-
-    Statements of one project share most of their words. There, the odds decide too, and an edge leads
-    to a statement that is probably corrected.
-    """
-    pairs = compared.pairs
-    kinds, projects = pairs.new.word("kind"), pairs.new.word("project")
-    confidences = (
-        side.number("confidence")[positions]
-        for side, positions in ((pairs.new, pairs.first), (pairs.old, pairs.second))
-    )
-    is_comparable = _may_resolve(pairs, now) & np.greater_equal(*confidences)
-    is_comparable &= ~np.isin(pairs.old.word("kind")[pairs.second], _INCIDENTS[:3])
-    is_comparable &= ~pairs.same("session")
-    odds = _weigh_corrections(compared, is_comparable)
-    is_certain, is_likely = _judge_odds(compared, odds)
-    for pair in range(len(compared.relation)):
-        later, earlier = compared.texts(pair)
-        kind, is_settled = kinds[pairs.first[pair]], compared.resolution[pair] == "keep-new"
-        is_correction = compared.word(pair) in ("updates", "contradicts")
-        is_report = kind == "correction" or reports_change(later)
-        if kind in _INCIDENTS:  # ends only the statement of a value that it names
-            is_correction &= denies_value(later, earlier)
-        elif projects[pairs.first[pair]] is None:
-            is_correction &= is_report and corrects(later, earlier)
-        else:
-            names_value = is_comparable[pair] and ends_value(later, earlier)
-            is_likely[pair] |= is_comparable[pair] and replaces_named(later, earlier)
-            is_correction = is_report and (names_value or bool(is_likely[pair]))
-            is_said = kind == "correction" or Telling(later, later).plain_sign >= 1
-            is_settled = names_value or (is_said and bool(is_certain[pair]))
-        if not is_correction or max(map(_count_words, (later, earlier))) > _STATEMENT_WORDS:
-            compared.keep_both(np.array([pair]), "none")
-            continue
-        compared.resolution[pair] = "keep-new" if is_settled else "keep-both"
-        if is_likely[pair]:
-            compared.relation[pair] = "updates"
-
-
-def _count_words(text: str) -> int:
-    """Return the number of words of a text."""
-    return len(text.split())
-
-
-def _judge_odds(compared: _ComparedPairs, odds: Floats) -> tuple[Flags, Flags]:
-    """Return two masks: pairs of a certain correction, and pairs of a probable correction.
-
-    One memory is corrected more often than several, so that its lead over the next one counts.
-    """
-    is_certain, is_likely = odds >= _EVIDENT, odds >= _LIKELY
-    is_correction = compared.pairs.new.word("kind")[compared.pairs.first] == "correction"
-    for row in np.unique(compared.new).tolist():
-        own = np.flatnonzero(compared.new == row)
-        first, *others = own[np.argsort(-odds[own], kind="stable")].tolist()
-        if np.isfinite(odds[first]) and (not others or odds[first] - odds[others[0]] >= _LEAD):
-            is_certain[first] |= odds[first] >= _CERTAIN
-            is_likely[first] |= odds[first] >= (_STATED if is_correction[first] else _POSSIBLE)
-    return is_certain, is_likely
-
-
-def _weigh_corrections(compared: _ComparedPairs, is_comparable: Flags) -> Floats:
-    """Return the log odds that the later memory of each comparable pair corrects the earlier one.
-
-    The odds of other pairs are -inf, but their topics count. The topic of a corrected memory is nearer
-    than those of the other candidates. Two of them do not count, because others may repeat the memory.
-    """
-    pairs = compared.pairs
-    near = np.nan_to_num(pairs.similarity)
-    odds, topic = np.full(len(near), -np.inf), np.zeros(len(near))
-    new, old = pairs.new.readings[pairs.first], pairs.old.readings[pairs.second]
-    tellings = [(later.telling, earlier.telling) for later, earlier in zip(new, old, strict=True)]
-    for pair, (later, earlier) in enumerate(tellings):
-        if later and earlier and (shared := len(later.topic & earlier.topic)):
-            smaller = min(len(later.topic), len(earlier.topic))
-            topic[pair] = min(shared, 3) + shared / smaller + 4 * near[pair]
-    for row in np.unique(compared.new).tolist():
-        own = np.flatnonzero(compared.new == row)
-        for pair in own[(topic[own] > 0) & is_comparable[own]].tolist():
-            others = np.sort(topic[own[own != pair]])[::-1]
-            lead = topic[pair] - max(
-                others[_REPEATED] if len(others) > _REPEATED else 0, _USUAL_TOPIC
-            )
-            later, earlier = tellings[pair]
-            verdict = pairs.verdicts[pair]
-            ruled = verdict.certainty * (verdict.updates or verdict.conflicts)
-            odds[pair] = correction_odds(
-                later, earlier, ruled, near=float(near[pair]), lead=float(np.clip(lead, -1.5, 3))
-            )
-    return odds
-
-
-def _spare_stated(compared: _ComparedPairs) -> None:
-    """Keep user statements that only staged, second-hand memories contradict.
-
-    Hearsay is a staged memory that was inferred or observed, for example on a web page.
-    """
-    resolved, pairs = compared.find_resolved(), compared.pairs
-    if not len(resolved):
-        return
-    first, second = pairs.first[resolved], pairs.second[resolved]
-    hearsay = np.isin(pairs.new.word("provenance")[first], ("inferred", "observed"))
-    hearsay &= pairs.new.word("status")[first] == "staged"
-    stated = np.isin(pairs.old.word("provenance")[second], ("user-stated", "user-corrected"))
-    compared.keep_both(resolved[hearsay & stated & ~compared.is_merging(resolved)], "contradicts")
-
-
-def _spare_long(compared: _ComparedPairs) -> None:
-    """Keep both of two long, differing texts that count as duplicates.
-
-    No embedder reads all of a long text, so its vector may miss the difference.
-    """
-    for pair in np.flatnonzero(
-        (compared.relation == "duplicate") & (compared.resolution != "keep-both")
-    ).tolist():
-        later, earlier = compared.texts(pair)
-        if max(len(later), len(earlier)) > _READ and later != earlier:
-            compared.resolution[pair] = "keep-both"
