@@ -35,7 +35,8 @@ from numpy.typing import NDArray
 from results import Results, plot_dots
 
 import memlab
-from memlab.science.evaluation.parts import Process, level_of, level_without
+from memlab.science.evaluation._influence import level_without
+from memlab.science.evaluation._sequence import Process, level_of
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

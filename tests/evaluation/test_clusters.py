@@ -8,15 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from memlab.science.evaluation.parts import (
-    Sample,
-    adjust_all,
+from memlab.science.evaluation._intervals import (
     benjamini_hochberg,
     bonferroni,
     cluster_interval,
     cluster_sums,
     degrees_of_freedom,
 )
+from memlab.science.evaluation.parts import Sample, adjust_all
 
 
 def mean(totals):

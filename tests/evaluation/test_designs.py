@@ -18,9 +18,9 @@ from memlab.kernel.policies import Challenge
 from memlab.kernel.recall import drafted, draw_challenge, generator
 from memlab.science.evaluation._duels import Course, find_duels, observe_items
 from memlab.science.evaluation._evidence import gather_evidence
+from memlab.science.evaluation._log import read_log
 from memlab.science.evaluation._measure import compare
 from memlab.science.evaluation._prepared import check_settings
-from memlab.science.evaluation.parts import read_log
 
 COUNT = 9
 HEADS = st.lists(st.integers(0, COUNT - 1), min_size=1, max_size=6, unique=True)

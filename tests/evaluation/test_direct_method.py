@@ -6,7 +6,7 @@ import pytest
 from probed_logs import World
 
 from memlab.science.evaluation import evaluate
-from memlab.science.evaluation.parts import predicted_rewards
+from memlab.science.evaluation._reward_model import predicted_rewards
 
 
 def data(*, clusters=6, rows=400, seed=0, binary=True):

@@ -10,7 +10,7 @@ from test_verdicts import challenged
 import memlab
 from memlab.errors import InputError
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation.parts import level_of
+from memlab.science.evaluation._sequence import level_of
 
 
 def with_second(slates, *, after, name="c", live="a"):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.science.evaluation.parts import closed, horizon_micros, read_answers
+from memlab.science.evaluation._log import closed, horizon_micros, read_answers
 
 DAY0 = datetime(2026, 3, 1, tzinfo=UTC)
 STAMP = pl.Datetime("us", "UTC")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from memlab.science.evaluation import GATES
-from memlab.science.evaluation.parts import (
+from memlab.science.evaluation._tests import (
     Balance,
     Facts,
     effective_count,
@@ -15,8 +15,8 @@ from memlab.science.evaluation.parts import (
     gates,
     independence_p,
     recalls_to_open,
-    untested_sentence,
 )
+from memlab.science.evaluation.parts import untested_sentence
 
 NAN = float("nan")
 SOUND = Facts(

@@ -8,7 +8,8 @@ from estimators.bandits import ips, snips
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.science.evaluation.parts import ARM, COLUMNS, difference_statistic, value_statistic
+from memlab.science.evaluation._evidence import COLUMNS, difference_statistic
+from memlab.science.evaluation.parts import ARM, value_statistic
 
 chances = st.floats(0.01, 0.99)
 items = st.lists(st.tuples(st.booleans(), chances, st.floats(0, 1)), min_size=1, max_size=40)

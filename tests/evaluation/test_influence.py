@@ -7,7 +7,8 @@ from test_verdicts import challenged
 
 import memlab
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation.parts import RATES, WEIGHTS, Process, level_without
+from memlab.science.evaluation._influence import level_without
+from memlab.science.evaluation._sequence import RATES, WEIGHTS, Process
 
 
 def process(dice, count=40, *, wide=False, sized=False):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from memlab.science.evaluation.parts import position_p, score_strata
+from memlab.science.evaluation._tests import position_p, score_strata
 
 
 def test_rewards_that_follow_the_score_alone_say_nothing_of_places_where_most_items_have_the_greatest():

@@ -7,7 +7,7 @@ from probed_logs import World
 
 from memlab import Slates
 from memlab.errors import InputError
-from memlab.science.evaluation.parts import read_log
+from memlab.science.evaluation._log import read_log
 
 WORLD = World(clusters=3, recalls=4, pool=8, limit=2, depth=3, rate=0.8, seed=4)
 

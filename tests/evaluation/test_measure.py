@@ -6,14 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from memlab.science.evaluation.parts import (
-    Compared,
-    Credited,
-    Estimate,
-    TopK,
-    recalls_for,
-    recalls_needed,
-)
+from memlab.science.evaluation._credited import Credited
+from memlab.science.evaluation._intervals import Estimate
+from memlab.science.evaluation._measure import Compared, recalls_for, recalls_needed
+from memlab.science.evaluation.parts import TopK
 
 GAP = Estimate(value=0.1, low=0.0, high=0.2, error=0.05, p=0.05)
 HEAD = TopK("new", np.arange(2), np.zeros(1))

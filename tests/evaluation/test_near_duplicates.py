@@ -8,7 +8,8 @@ import pytest
 
 import memlab
 from memlab import Slates
-from memlab.science.evaluation.parts import find_repeated, read_log
+from memlab.science.evaluation._duplicates import find_repeated
+from memlab.science.evaluation._log import read_log
 
 
 def wide(recalls=300, seed=0, pool=12, limit=3):

@@ -7,7 +7,7 @@ import pytest
 import memlab
 from memlab.errors import InputError
 from memlab.science.evaluation import Earnings, compare_periods
-from memlab.science.evaluation.parts import (
+from memlab.science.evaluation._periods import (
     Bets,
     difference_bounds,
     falls_at,

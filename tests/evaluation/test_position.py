@@ -9,12 +9,8 @@ import pytest
 from memlab import Slates
 from memlab.errors import InputError
 from memlab.science.evaluation import evaluate
-from memlab.science.evaluation.parts import (
-    estimate_examination,
-    pair_probes,
-    random_position_p,
-    read_log,
-)
+from memlab.science.evaluation._log import read_log
+from memlab.science.evaluation._position import estimate_examination, pair_probes, random_position_p
 
 pytestmark = pytest.mark.long
 

@@ -10,7 +10,7 @@ from test_verdicts import challenged
 
 import memlab
 from memlab import Slates
-from memlab.science.evaluation.parts import falling_p, position_p, redundancy_p, score_strata
+from memlab.science.evaluation._tests import falling_p, position_p, redundancy_p, score_strata
 
 STEEP = np.array([1.0, 0.75, 0.55, 0.42, 0.34, 0.28, 0.24])
 

@@ -12,7 +12,7 @@ import memlab
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.printable import printable
 from memlab.science.evaluation import GATES, evaluate
-from memlab.science.evaluation.parts import GATE_TITLES
+from memlab.science.evaluation._tests import GATE_TITLES
 from memlab.subjects.drawing import draw_figure
 from tests.displays import html_of, png_of
 

@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from scipy import special
 
 from memlab.errors import InputError
-from memlab.science.evaluation.parts import (
+from memlab.science.evaluation._sequence import (
     RATES,
     WEIGHTS,
-    log_mixture,
     rate_penalty,
     recalls_of_sequence,
     recalls_to_end,
     sequence,
 )
+from memlab.science.evaluation.parts import log_mixture
 
 # of confseq 0.0.11: gamma_exponential_log_mixture(s, v, v_opt, c, alpha_opt=.025)
 CONFSEQ = [

@@ -6,7 +6,7 @@ import pytest
 
 from memlab import Slates
 from memlab.science.evaluation import evaluate
-from memlab.science.evaluation.parts import Balance
+from memlab.science.evaluation._tests import Balance
 
 
 def log_of(sizes, *, sampler):

@@ -17,7 +17,7 @@ import memlab
 from memlab.errors import InputError
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation import GATES
-from memlab.science.evaluation.parts import Facts, Gate, gates
+from memlab.science.evaluation._tests import Facts, Gate, gates
 from memlab.ui.cli import main
 from tests.displays import html_of
 

@@ -11,7 +11,9 @@ import memlab
 from memlab.errors import InputError
 from memlab.kernel.policies import Challenge
 from memlab.kernel.recall import draw_challenge
-from memlab.science.evaluation.parts import Course, lot_position_p, read_log
+from memlab.science.evaluation._duels import Course
+from memlab.science.evaluation._log import read_log
+from memlab.science.evaluation._position import lot_position_p
 
 SAMPLERS = {"extra": "challenge", "lot": "lot", "draft": "draft", "ab": "ab"}
 

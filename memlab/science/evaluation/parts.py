@@ -1,34 +1,16 @@
-"""Re-export internals of the evaluation for ``memlab.evolve``, experiments, tests and reference implementations.
+"""Internals of the evaluation that ``memlab.evolve``, experiments and guards use.
 
 The public interface is ``memlab.science.evaluation``.
 """
 
-from memlab.science.evaluation._credited import Credited
-from memlab.science.evaluation._duels import Course
-from memlab.science.evaluation._duplicates import find_repeated
 from memlab.science.evaluation._evidence import (
     ARM,
-    COLUMNS,
     Evidence,
     TopK,
-    difference_statistic,
     gather_evidence,
     value_statistic,
 )
-from memlab.science.evaluation._influence import level_without
-from memlab.science.evaluation._intervals import (
-    Adjustment,
-    Estimate,
-    Sample,
-    Statistic,
-    adjust_all,
-    benjamini_hochberg,
-    bonferroni,
-    cluster_interval,
-    cluster_sums,
-    degrees_of_freedom,
-    mean,
-)
+from memlab.science.evaluation._intervals import Adjustment, Sample, Statistic, adjust_all, mean
 from memlab.science.evaluation._item_tests import Tests
 from memlab.science.evaluation._labels import (
     Gold,
@@ -37,150 +19,44 @@ from memlab.science.evaluation._labels import (
     read_gold,
     split_metric,
 )
-from memlab.science.evaluation._log import (
-    RESERVED,
-    Horizon,
-    Log,
-    Missing,
-    closed,
-    horizon_micros,
-    read_answers,
-    read_log,
-)
-from memlab.science.evaluation._measure import (
-    Compared,
-    compare,
-    measure,
-    recalls_for,
-    recalls_needed,
-)
-from memlab.science.evaluation._periods import (
-    Bets,
-    difference_bounds,
-    falls_at,
-    lower_bound,
-    pair_numbers,
-)
-from memlab.science.evaluation._position import (
-    estimate_examination,
-    lot_position_p,
-    pair_probes,
-    random_position_p,
-)
+from memlab.science.evaluation._log import RESERVED, Horizon, Log, Missing
+from memlab.science.evaluation._measure import compare, measure
 from memlab.science.evaluation._prepared import Prepared, prepare
-from memlab.science.evaluation._reward_model import predicted_rewards, select_features
-from memlab.science.evaluation._sequence import (
-    RATES,
-    WEIGHTS,
-    Process,
-    excluded_mean,
-    level_of,
-    log_mixture,
-    observation_penalties,
-    rate_penalty,
-    recalls_of_sequence,
-    recalls_to_end,
-    sequence,
-)
-from memlab.science.evaluation._targets import Ranker, rank_top_k
-from memlab.science.evaluation._tests import (
-    GATE_TITLES,
-    Balance,
-    Facts,
-    Gate,
-    effective_count,
-    falling_p,
-    format_count,
-    gates,
-    independence_p,
-    position_p,
-    recalls_to_open,
-    redundancy_p,
-    score_strata,
-    untested_sentence,
-)
+from memlab.science.evaluation._reward_model import select_features
+from memlab.science.evaluation._sequence import excluded_mean, log_mixture, observation_penalties
+from memlab.science.evaluation._targets import rank_top_k
+from memlab.science.evaluation._tests import untested_sentence
 from memlab.science.evaluation._tune import search_point
 
 __all__ = [
     "ARM",
-    "COLUMNS",
-    "GATE_TITLES",
-    "RATES",
     "RESERVED",
-    "WEIGHTS",
     "Adjustment",
-    "Balance",
-    "Bets",
-    "Compared",
-    "Course",
-    "Credited",
-    "Estimate",
     "Evidence",
-    "Facts",
-    "Gate",
     "Gold",
     "Horizon",
     "LabelsRecalls",
     "Log",
     "Missing",
     "Prepared",
-    "Process",
-    "Ranker",
     "Sample",
     "Statistic",
     "Tests",
     "TopK",
     "adjust_all",
-    "benjamini_hochberg",
-    "bonferroni",
-    "closed",
-    "cluster_interval",
-    "cluster_sums",
     "compare",
-    "degrees_of_freedom",
-    "difference_bounds",
-    "difference_statistic",
-    "effective_count",
-    "estimate_examination",
     "excluded_mean",
-    "falling_p",
-    "falls_at",
-    "find_repeated",
-    "format_count",
     "frame_of_labels",
-    "gates",
     "gather_evidence",
-    "horizon_micros",
-    "independence_p",
-    "level_of",
-    "level_without",
     "log_mixture",
-    "lot_position_p",
-    "lower_bound",
     "mean",
     "measure",
     "observation_penalties",
-    "pair_numbers",
-    "pair_probes",
-    "position_p",
-    "predicted_rewards",
     "prepare",
-    "random_position_p",
     "rank_top_k",
-    "rate_penalty",
-    "read_answers",
     "read_gold",
-    "read_log",
-    "recalls_for",
-    "recalls_needed",
-    "recalls_of_sequence",
-    "recalls_to_end",
-    "recalls_to_open",
-    "redundancy_p",
-    "score_strata",
     "search_point",
     "select_features",
-    "sequence",
     "split_metric",
     "untested_sentence",
     "value_statistic",
