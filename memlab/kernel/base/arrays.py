@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 Codes = NDArray[np.int32]
-"""Numbers of words in a vocabulary; -1 means no word."""
+"""Small numbers, such as those of words in a vocabulary, where -1 means no word."""
 
 Components = NDArray[np.int8]
 """Components of integer vectors."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
-from memlab.kernel.base.arrays import NO_ROWS, Codes, Flags, Values
+from memlab.kernel.base.arrays import NO_ROWS, Codes, Flags, Ints, Values
 from memlab.kernel.base.disk import open_source, replacing
 from memlab.kernel.english import STOP_WORDS
 from memlab.kernel.index._arrays import Grown, compact, ranges
@@ -31,9 +31,6 @@ from memlab.kernel.index._tokens import LONG, Tokens, Written, passages_of, word
 # a posting is copied a logarithmic number of times, and a query reads a handful of segments.
 
 
-Ints = Codes
-
-
 @dataclass(frozen=True)
 class Segment:
     """The postings of some rows, sorted by term and row.
@@ -41,15 +38,15 @@ class Segment:
     Term ``terms[i]`` has the postings ``starts[i]:starts[i + 1]`` of ``rows`` and ``tf``; terms and rows ascend.
     """
 
-    terms: Ints
-    starts: NDArray[np.int64]
-    rows: Ints
-    tf: Ints
+    terms: Codes
+    starts: Ints
+    rows: Codes
+    tf: Codes
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def slices(self, terms: Ints) -> list[slice | None]:
+    def slices(self, terms: Codes) -> list[slice | None]:
         """Return the slice of each term's postings, or None for a term without postings."""
         if not len(self.terms):
             return [None] * len(terms)
@@ -67,7 +64,7 @@ class Segment:
         ]
 
 
-def segment_of(terms: Ints, rows: Ints, tf: Ints) -> Segment:
+def segment_of(terms: Codes, rows: Codes, tf: Codes) -> Segment:
     """Return a segment with the given postings, sorted by term and row.
 
     Each pair of term and row must be unique.
@@ -118,7 +115,7 @@ class Query:
         For each stem, its first word as written and its id, or -1 if no text contains the stem.
     """
 
-    terms: Ints
+    terms: Codes
     tokens: tuple[str, ...]
     unknown: int = 0
     words: tuple[tuple[str, int], ...] = ()
@@ -132,7 +129,7 @@ class TermHits:
     are stored, so sums over them are reproducible.
     """
 
-    def __init__(self, row: Ints, tf: Ints, frequency: NDArray[np.int64], unknown: int = 0) -> None:
+    def __init__(self, row: Codes, tf: Codes, frequency: Ints, unknown: int = 0) -> None:
         self.row, self.tf, self.frequency, self.unknown = row, tf, frequency, unknown
         self.size = len(frequency)
         """The number of known terms."""
@@ -141,12 +138,12 @@ class TermHits:
         return len(self.row)
 
     @cached_property
-    def term(self) -> NDArray[np.int64]:
+    def term(self) -> Ints:
         """The position in the query of each posting's term."""
         return np.arange(self.size).repeat(self.frequency)
 
     @cached_property
-    def posted(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def posted(self) -> tuple[Ints, Ints]:
         """The distinct rows with a hit, and for each posting the index of its row.
 
         Rows ascend.
@@ -154,7 +151,7 @@ class TermHits:
         return compact(self.row.astype(np.int64))
 
     @cached_property
-    def parts(self) -> list[tuple[Ints, Ints]]:
+    def parts(self) -> list[tuple[Codes, Codes]]:
         """The matching rows, ascending, and the term frequencies of each query term."""
         stops = self.frequency.cumsum().tolist()
         return [
@@ -168,7 +165,7 @@ class Passages:
     The separate index shares terms and word forms with the index of whole rows.
     """
 
-    def __init__(self, words: Words, of: NDArray[np.int64] | None = None) -> None:
+    def __init__(self, words: Words, of: Ints | None = None) -> None:
         of = NO_ROWS if of is None else of
         self.words = words
         self._of = Grown(of)
@@ -176,7 +173,7 @@ class Passages:
         self._long = Grown(of[opens], opens, np.diff(opens, append=len(of)))
 
     @property
-    def of(self) -> NDArray[np.int64]:
+    def of(self) -> Ints:
         """The row that each passage belongs to, in ascending order."""
         return self._of.column(0)
 
@@ -202,9 +199,7 @@ class Passages:
             ],
         )
 
-    def find(
-        self, rows: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def find(self, rows: Ints) -> tuple[Ints, Ints, Ints]:
         """Return which of ``rows`` are long, and the passages of these rows.
 
         Returns the positions of the long rows in ``rows``, the numbers of all their passages, and where each row's
@@ -259,7 +254,7 @@ class Words:
         return tuple(self._tokens.terms)
 
     @property
-    def lengths(self) -> Ints:
+    def lengths(self) -> Codes:
         """The number of words of each row, without stop words.
 
         The array is a read-only view of the current rows.
@@ -579,7 +574,7 @@ class Words:
             self._segments[-2:] = [merge_segments(self._segments[-2:])]
 
 
-def _count_keys(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _count_keys(keys: Ints) -> tuple[Ints, Ints]:
     """Return the distinct keys, ascending, and the number of occurrences of each key.
 
     The array ``keys`` is sorted in place, which takes half the time of ``unique``.
@@ -592,7 +587,7 @@ def _count_keys(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 # An array without postings.
-_NONE: Ints = np.empty(0, dtype=np.int32)
+_NONE: Codes = np.empty(0, dtype=np.int32)
 
 
 def _encode_text(text: str) -> NDArray[np.uint8]:
