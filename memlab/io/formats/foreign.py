@@ -91,7 +91,7 @@ class _Row:
                 self.memory["kind"] = normalise_word(fields.pop(name), KINDS)
 
     def leave_out(self, fields: Mapping[str, Any], prefix: str = "") -> None:
-        """Count the fields that have no place in a memory, by name."""
+        """Count the fields, other than empty ones, that have no place in a memory, by name."""
         self.left_out.update(
             f"{prefix}{name}" for name, value in fields.items() if value not in (None, {}, [])
         )

@@ -11,7 +11,7 @@ from memlab.errors import InputError
 from memlab.kernel.base.clock import Micros, to_micros
 
 _LENGTH = 2_000
-"""Characters of a text that are read for ``words`` and ``overlap``, so that a long text costs little time."""
+"""The first characters of a text that are read for ``words`` and ``overlap``: a long text costs little time."""
 
 # The fields that stores use for an id, a text and a time, in the order in which they are tried.
 _IDS = ("id", "memory_id", "key")

@@ -311,7 +311,10 @@ class Recorder:
         challengers: Sequence[_Challenger],
         others: Sequence[Any],
     ) -> RecordedHits:
-        """Draw the results to show, record them, and return them."""
+        """Draw the results to show, record them, and return them.
+
+        If they cannot be recorded, the first results are returned without probes.
+        """
         items = read_items(self._searched.results(answer))[: self.settings.pool]
         index = {item.id: number for number, item in enumerate(items)}
         active = np.arange(min(self.settings.limit, len(items)))

@@ -61,7 +61,7 @@ class _Connection(H11Protocol):
             min(waiting, key=lambda other: other.waits_since).drop()
 
     def is_waiting(self) -> bool:
-        """Return whether the request has not yet arrived completely."""
+        """Return whether the connection waits for a request, or for the rest of one."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def on_response_complete(self) -> None:

@@ -296,7 +296,7 @@ class _Log:
     outcome: Flags
 
     def until(self, past: Rows) -> _Log:
-        """Return a log with only the given forecasts, and without later uses."""
+        """Return a log with only the given forecasts, and with the uses up to the last of these."""
         early = self.uses.days <= self.days[past].max()
         moved = np.cumsum(early) - 1
         uses = Uses(

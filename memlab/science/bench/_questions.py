@@ -281,7 +281,7 @@ class _Names:
             self._texts.setdefault((text or "").strip(), []).append(name)
 
     def ids(self, wanted: str, question: OwnQuestion) -> list[str]:
-        """Return the ids of the memories that match an id, a ref or a text."""
+        """Return the memory ids of an id, or of a ref or text in the question's project; else raise DatasetError."""
         if wanted in self._ids:
             return [wanted]
         for table in (self._refs, self._texts):

@@ -59,15 +59,15 @@ from memlab.subjects.lens.packing import text_of
 from memlab.subjects.models import LanguageModel
 
 _FINALISTS = 4
-"""The most policies that reach the report part. Each widens the intervals of all."""
+"""The maximum number of policies that reach the report part. Each widens the intervals of all."""
 _ROOM = 40
-"""The operations by which a program may exceed the start."""
+"""The maximum number of operations by which a program may exceed the start."""
 _WORST = 5
-"""The decisions that a proposer is told about."""
+"""The number of worst decisions that a proposer is told about, and of best programs of which one is its parent."""
 _PATIENCE = 3
-"""The equal refusals in a row after which a proposer is not asked again: it hangs, or its budget is spent."""
+"""The number of equal refusals in a row after which a proposer is not asked again: it hangs, or its budget is spent."""
 _REMEMBERED = 5
-"""The last refusals that a proposer is told about."""
+"""The number of last refusals that a proposer is told about."""
 # The units of a budget, and a number with its unit.
 _UNITS = {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600}
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|sec|min|m|h)\s*\Z")

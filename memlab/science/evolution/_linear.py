@@ -18,7 +18,7 @@ _CELLS = 2_000_000
 _PENALTIES = 1e-3, 1e-4, 1e-2
 """The penalties of half the squared weights for each pair. The selection part chooses one; the first drops terms."""
 _TERMS = 20, 10
-"""The most terms of each policy: what is bred from longer ones takes several times as long to score."""
+"""The maximum numbers of terms of the two policies: what is bred from longer ones takes several times as long to score."""
 
 
 def fit_linear(data: Data, seed: int) -> list[Policy]:

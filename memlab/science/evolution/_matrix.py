@@ -30,7 +30,7 @@ from memlab.science.evaluation.parts import (
 )
 
 _CACHE_BYTES = 192_000_000
-"""The size of the values that are kept: 800 subexpressions of 300 recalls of 100 candidates."""
+"""The maximum bytes of the values that are cached: 800 subexpressions of 300 recalls of 100 candidates."""
 
 Arrays = tuple[Any, Flags | None]
 """The values of a column or subexpression, and the mask of its nulls, or None."""

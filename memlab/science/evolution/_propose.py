@@ -16,9 +16,9 @@ from memlab.subjects.lens.packing import text_of
 from memlab.subjects.models import LanguageModel
 
 _MAX_LENGTH = 20_000
-"""The length of a proposed text in characters. The shipped policy has 3,500."""
+"""The maximum length of a proposed text in characters. The shipped policy has 3,500."""
 _ANSWER_TOKENS = 2_000
-"""The length of a model's answer, 2.5 times what the shipped policy takes."""
+"""The maximum number of tokens of a model's answer, 2.5 times what the shipped policy takes."""
 
 # What a language model is told: the form of the answer, and the operations that bred programs use.
 _INSTRUCTIONS = """You improve the ranking policy of a memory store. A policy is an S-expression that

@@ -35,15 +35,15 @@ from memlab.subjects.lens import literals
 from memlab.subjects.lens.edit import Draft
 
 _TASKS = 4
-"""The tasks of a round: enough for the cores of a laptop, and few enough that each sees a full archive."""
+"""The number of tasks of a round: enough for the cores of a laptop, and few enough that each sees a full archive."""
 ROUND = 500
-"""The programs of a round: seconds of work, so that little is lost by an interruption."""
+"""The number of programs of a round: seconds of work, so that little is lost by an interruption."""
 _CROSSOVER, _TWO_EDITS = 0.25, 0.3
 """The shares of crossovers, and of mutations with two edits. A search over one LoCoMo conversation chose them."""
 _TOURNAMENT = 3
-"""The programs of a tournament. Half of the parents win one; the others are drawn evenly from the archive."""
+"""The number of programs in a tournament. Half of the parents win one; the others are drawn evenly from the archive."""
 _TUNED, _FACTOR = 8, 3.0
-"""The most constants that are tuned at once, and the largest factor. The smallest is 0, which drops a term."""
+"""The maximum number of constants tuned at once, and their maximum factor. The minimum is 0, which drops a term."""
 _DIGITS = 12
 """The digits by which values are compared, as in ``memlab.tune``. Later digits depend on the processor."""
 

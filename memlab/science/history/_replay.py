@@ -604,7 +604,7 @@ class _Player:
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def pairs(self) -> pl.DataFrame:
-        """Return a table with the old id and the new id of each memory."""
+        """Return a table with the old id and the new id (null if omitted) of each memory."""
         pairs = list(self._ids.items())
         return pl.DataFrame(
             pairs, schema={"memory_id": pl.Int64, "replayed_id": pl.Int64}, orient="row"
