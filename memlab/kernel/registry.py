@@ -215,7 +215,7 @@ def _name_of(owner: str) -> str:
 
 
 def _fields(details: Mapping[str, object]) -> list[str]:
-    """Format each detail that has a value as a line "name: value"."""
+    """Format details as lines "name: value", without the name, functions, False and empty values."""
     lines = []
     for name, value in details.items():
         if name == "name" or value in ("", None) or value is False or callable(value):

@@ -257,7 +257,7 @@ def format_rows(
 
 
 def _fill(row: Mapping[str, Any], how: str | Callable[[Mapping[str, Any]], object]) -> object:
-    """Return a table cell, computed from a row by a template or a function, or "" without values."""
+    """Return a table cell from a template or function of a row; a template with a missing value gives ""."""
     if not isinstance(how, str):
         return how(row)
     names = [name for _, name, _, _ in Formatter().parse(how) if name]
@@ -502,5 +502,5 @@ def bar(value: float | None, top: float, *, signed: bool = True) -> Markup:
 
 
 def _escaped(cell: object) -> str:
-    """Return the escaped HTML of a table cell."""
+    """Return a table cell as HTML: `Markup` unchanged, None as an empty text, any other value escaped."""
     return cell if isinstance(cell, Markup) else html.escape("" if cell is None else str(cell))

@@ -152,7 +152,7 @@ class Calls:
     def _embed_batches(
         self, missing: Mapping[bytes, str], vectors: dict[bytes, Components]
     ) -> None:
-        """Embed missing texts in batches, add their vectors to ``vectors``, and show progress."""
+        """Add the vector of each text in ``missing`` to ``vectors``, by its key, and show progress if that takes long."""
         keys, started = list(missing), time.monotonic()
         with ExitStack() as stack:
             step: Step | None = None
@@ -189,7 +189,7 @@ class Calls:
             self._kept.clear()
 
     def _attempt(self, texts: list[str]) -> Any:
-        """Call the embedding function, with retries, and return the vectors."""
+        """Return the result of the embedding function; errors are retried, except memlab's and programming errors."""
         for attempt in range(self._retries + 1):
             try:
                 return self._call(texts)

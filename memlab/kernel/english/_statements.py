@@ -355,7 +355,7 @@ class _Text:
         return any(word.low in self._table["denials"] for word in words)
 
     def _value(self, position: int) -> _Value | None:
-        """Return the value that begins at a word, or None if no value begins there."""
+        """Return the value at a number, month or weekday; None for a year, or a month in lower case or without a day."""
         # Dates are tested first, then years, which are not values. Shares, times, prices, numbered names and plain
         # numbers follow.
         word, low = self.words[position], self.words[position].low
@@ -407,7 +407,7 @@ class _Text:
         return _Value("number", number, self._unit(position), position, position + 1)
 
     def _unit(self, position: int) -> tuple[str, ...]:
-        """Return the stems of what a number counts: its suffix and the next words."""
+        """Return the stems of a number's suffix and of up to three words after the number, within its clause."""
         joined = _UNIT.fullmatch(self.words[position].low)
         stems = [joined[1]] if joined is not None else []
         for word in self.words[position + 1 : position + 4]:
@@ -433,7 +433,7 @@ class _Text:
         return position == 0 or self.words[position - 1].sentence != self.words[position].sentence
 
     def _weigh_context(self, value: _Value) -> dict[str, float]:
-        """Return the weight of each stem in the sentence around a value."""
+        """Return the weights, which fall with distance, of the stems near a value in its sentence."""
         weights: dict[str, float] = {}
         sentence, clause = self.words[value.first].sentence, self.words[value.first].clause
         for position in range(
@@ -454,13 +454,13 @@ class _Text:
         return weights
 
     def _of_oneself(self, position: int) -> bool:
-        """Return whether the speaker is the subject of the denial at a position."""
+        """Return whether the speaker is named in the four words before a denial; "not" must follow have, had or did."""
         before = [word.low for word in self.words[max(position - 4, 0) : position]]
         done = self.words[position].low != "not" or bool({"have", "had", "did"} & set(before[-1:]))
         return done and any(low.partition("'")[0] in self._table["self"] for low in before)
 
     def _denied_stems(self, position: int) -> Iterator[str]:
-        """Yield the stems after a denial, up to the next clause."""
+        """Yield the stems near and after a denial, up to "I", "we", the end of its sentence, or a turn other than "and"."""
         began = False
         for word in self.words[position + 1 : position + _REACH]:
             if word.sentence != self.words[position].sentence or word.low.partition("'")[0] in (
@@ -476,7 +476,7 @@ class _Text:
 
 
 def _values_restated(old: _Text, new: _Text) -> Iterator[Restated]:
-    """Yield the values of the older text that the newer text restates."""
+    """Yield each value of the older text that the newer text replaces by another value in similar words."""
     if not old.values or not new.values:
         return
     table = [
@@ -535,7 +535,7 @@ def _keeps_subject(old: _Text, value: _Value, new: _Text) -> bool:
 
 
 def _denials_restated(old: _Text, new: _Text) -> Iterator[Restated]:
-    """Yield the statements in one of two texts that the other text denies."""
+    """Yield the statements of each text that the other denies; those of ``new`` must be about its speaker."""
     for position, denied in new.denials:
         for words in _find_denied_clauses(denied, old):
             shared = frozenset(word.stem for word in words if word.stem is not None) & new.stems
@@ -558,7 +558,7 @@ def _denials_restated(old: _Text, new: _Text) -> Iterator[Restated]:
 
 
 def _find_denied_clauses(denied: list[str], text: _Text) -> Iterator[list[_Word]]:
-    """Yield, for each sentence, the clauses that assert what ``denied`` denies."""
+    """Yield, for each sentence that asserts what ``denied`` denies, the words of its clauses with such stems."""
     for sentence in text.sentences:
         clauses = [list(words) for _, words in groupby(sentence, key=lambda word: word.clause)]
         matches = [words for words in clauses if _share(denied, words)]
@@ -580,7 +580,7 @@ def _span(text: _Text, position: int) -> tuple[int, int]:
 
 
 def _split_words(text: str, language: str) -> Iterator[_Word]:
-    """Yield the words of a text, with the numbers of their sentences and clauses."""
+    """Yield the words of a text outside quotations and code, with the numbers of their sentences and clauses."""
     table = signs_of(language).words
     turns, unsaid = table["turns"], table["unsaid"]
     sentence = clause = 0
@@ -613,7 +613,7 @@ def _day(number: str) -> str:
 # Results are cached, because many queries are compared with the same pair of texts.
 @lru_cache(maxsize=2048)
 def _restated(old: str, new: str, language: str) -> tuple[Restated, ...]:
-    """Return what `new` restates of `old` and what either text denies of the other, the likeliest first (cached)."""
+    """Return the replaced values and denied statements of two texts, the most similar first (cached)."""
     older, newer = _read(old, language), _read(new, language)
     statements = [*_values_restated(older, newer), *_denials_restated(older, newer)]
     return tuple(sorted(statements, key=lambda each: -each.likeness))

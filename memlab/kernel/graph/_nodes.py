@@ -450,7 +450,7 @@ class Adjacency:
 def _gather_edges(
     met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: Ints | None
 ) -> Ints:
-    """Collect each node's edges as sorted keys, from its range in the edge index.
+    """Return the sorted keys of the last ``newest`` edges, by default all, in each node's range of the edge index.
 
     A key is ``position << 32 | edge << 1 | outgoing``.
     """

@@ -449,7 +449,7 @@ def trace(edges: Edges, node: int, depth: int, *, limit: int = 100) -> Trace:
 
 
 def _extend_path(edges: Edges, path: Path, limit: int) -> list[Path]:
-    """Extend a path by one edge; return the extensions with the largest weights."""
+    """Return at most ``limit`` extensions of a path by an edge to a new node, the largest weight first."""
     crossed = edges.crossings(np.array([path.nodes[-1]]))
     new = np.flatnonzero(~np.isin(crossed.neighbour, path.nodes))
     edge = crossed.edge[new]

@@ -714,7 +714,7 @@ class Vectors:
         return rows.astype(np.int64, copy=False)
 
     def _check_query(self, query: Values) -> tuple[Matrix, Any]:
-        """Check a query and return it as float32 with its squared norm."""
+        """Check an int8 query or matrix of queries, and return it as float32 with the squared norm of each query."""
         query = np.asarray(query)
         if query.dtype != np.int8 or query.ndim not in (1, 2) or query.shape[-1] != self.dim:
             raise InputError(

@@ -163,7 +163,7 @@ def _texts(connection: sqlite3.Connection) -> Iterator[Fault]:
 
 
 def _sealed(connection: sqlite3.Connection) -> Iterator[Fault]:
-    """Yield a fault for each recall without a slate and each faulty segment.
+    """Yield a fault for each recall whose slate is missing but was not dropped, and for each faulty segment.
 
     A segment is faulty if it was changed or is incomplete.
     """

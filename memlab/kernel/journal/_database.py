@@ -176,7 +176,7 @@ def add_missing_tables(connection: sqlite3.Connection) -> None:
 def _format_by(connection: sqlite3.Connection) -> str:
     """Return the version of memlab that set a journal's format.
 
-    Returns "" if it is not recorded.
+    Returns "" if it is not recorded or is damaged.
     """
     try:
         row = connection.execute(

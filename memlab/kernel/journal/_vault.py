@@ -169,7 +169,7 @@ def _decrypt(cipher: Any, nonce: bytes, data: bytes, about: str) -> bytes | None
 
 
 def _derive(key: KeySource, salt: bytes, cost: int) -> bytes:
-    """Derive the key that encrypts the data key, from a passphrase or random bytes."""
+    """Derive the key that encrypts the data key, by a hash from 32 or more bytes, otherwise by scrypt."""
     value = key() if callable(key) else key
     if not isinstance(value, str | bytes) or not value:
         raise WrongKey("The key is empty: give a passphrase, or 32 random bytes.")
@@ -238,7 +238,7 @@ def default_key() -> str | None:
 
 
 def _from_key_ring(id: str) -> str | None:
-    """Return a lab's key from the operating system's key ring, or None if absent."""
+    """Return a lab's key from the system's key ring, or None without the key, a key ring or the package keyring."""
     try:
         import keyring
     except ImportError:

@@ -127,7 +127,7 @@ def rechain(
 
 
 def _contents(connection: sqlite3.Connection, events: Sequence[int]) -> dict[int, bytes]:
-    """Return the digest of each event's texts.
+    """Return the digest of the texts of each of ``events`` that has texts.
 
     One statement over all texts serves 900 events.
     """

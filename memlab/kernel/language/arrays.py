@@ -218,7 +218,7 @@ def beta_chances(
 
 
 def _chances_of_largest(pairs: Floats) -> Floats:
-    """Return the chance that each of several beta draws is the largest."""
+    """Return, for each row (a, b) of ``pairs``, the chance that its draw from Beta(a, b) is the largest."""
     distinct, kind, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
     a, b = distinct[:, :1], distinct[:, 1:]
     # On the scale of log(x / (1 - x)) every density is smooth, has its mode at log(a / b), and falls as exp(a y) and
@@ -459,7 +459,7 @@ class ArrayProgram:
         return steps
 
     def _word_step(self, node: Node, i: int, args: list[int]) -> Step | None:
-        """Build the step that compares a string with a constant, or None for other nodes."""
+        """Return the step that compares a coded string input with a constant, or None for other nodes."""
         if node.op != "same" or len(args) != 2:
             return None
         for side, other in ((0, 1), (1, 0)):

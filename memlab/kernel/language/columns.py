@@ -299,7 +299,7 @@ class ColumnProgram:
                 read[i], ready[i], chain[i] = expression, stage, depth
 
     def _full(self, node: Node) -> pl.Expr:
-        """Return a constant as a full-length column."""
+        """Register a constant for a full-length column and return the expression of that column."""
         self.constants[node.index] = float(node.value)
         return pl.col(f"n{node.index}")
 

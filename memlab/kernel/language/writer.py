@@ -325,7 +325,7 @@ def is_hy_model(value: object) -> bool:
 
 
 def _kind(value: object) -> str:
-    """Return the type of a Hy form, or an empty string for any other value."""
+    """Return the class name of a Hy form, such as "Symbol", or an empty string for any other value."""
     return type(value).__name__ if is_hy_model(value) else ""
 
 

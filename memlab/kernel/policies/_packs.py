@@ -791,7 +791,7 @@ def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy
 
 
 def _checked_imports(source: PackSource, each: Import, rescored: bool) -> list[str]:
-    """Return a pack's imported slots and settings after checking their names.
+    """Check the names of one import and return them; if ``rescored``, without names calibrated for a recall-score.
 
     Raises PolicyNameError for an unknown or repeated name.
     """

@@ -341,7 +341,7 @@ def _pairs(encoded: str) -> str | None:
 
 
 def _base64(encoded: str) -> str | None:
-    """Decode hexadecimal digits or base64. Return None if the result is not readable.
+    """Decode hexadecimal digits or base64. Return None if unreadable, or for base64 below 16 characters without "=".
 
     Both alphabets of base64 are read, and an end that was cut off is ignored.
     """

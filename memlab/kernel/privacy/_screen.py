@@ -275,7 +275,7 @@ def _find_all(text: str, wanted: Collection[str]) -> list[Finding]:
 
 
 def _find_in_variant(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int, int, bool]]:
-    """Yield kind, start, end and completeness of each secret in one text variant."""
+    """Yield kind, start, end and completeness of each secret and ``wanted`` kind of personal data in one variant."""
     low = text.lower()
     if len(low) != len(
         text
@@ -356,7 +356,7 @@ def refuse_strings(value: Any, what: str, *, hashes: Collection[Path] = ()) -> N
 
 
 def _gather(value: Any, into: set[str]) -> None:
-    """Add all strings in a value, at any depth, to the set ``into``."""
+    """Add the strings and mapping keys in nested lists, tuples and mappings to the set ``into``."""
     # Exact types are compared, and lists by the set of their types, because event bodies may have a million numbers.
     kind = type(value)
     if kind is dict:
@@ -410,7 +410,7 @@ _NUMBERS = frozenset((int, float, bool, bytes, type(None)))
 
 
 def _list_strings(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield each string and each key in a nested value, with its path of keys joined by dots."""
+    """Yield (path, string) for each string and key in a nested value; the path joins the enclosing keys by dots."""
     if isinstance(value, str):
         yield ".".join(path), value
     elif isinstance(value, Mapping):

@@ -439,7 +439,7 @@ class Candidates(Moment):
         return np.minimum(np.bincount(row, minlength=len(self)), 3).astype(np.float64)
 
     def _nearness(self) -> Values:
-        """Return ``nearness``: closeness to the query, corrected for length and common words."""
+        """Return ``nearness``: closeness to the query, for the shipped embedder corrected for length and common words."""
         if not self.query.embedder.is_shipped:
             return self["closeness"]
         specific = self.query.specific_matches

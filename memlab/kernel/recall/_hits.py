@@ -260,7 +260,7 @@ class Hit(Displayed):
 
     @property
     def _span(self) -> tuple[int, int] | None:
-        """The start and end of the passage in the text, or None without a passage."""
+        """The start and end in the text of its best passage for the query, or None if no passage is best."""
         return best_span(
             self.text,
             passages_of(self.text),
@@ -618,7 +618,7 @@ class Hits(Sequence[Hit], Displayed):
         )
 
     def _last_shown(self) -> int:
-        """Return the index of the lowest-ranked shown item, excluding exploration items."""
+        """Return the slate index of the last shown item that is not an exploration item."""
         for memory in reversed(self.slate.shown):
             if memory not in self.slate.probes:
                 return self._position[memory]
@@ -645,7 +645,7 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def _notes(self) -> list[str]:
-        """Notes on switched-off memory, repeated memories, probes and a random first result."""
+        """Notes on switched-off memory, weak results, repeated memories, probes and a random first result."""
         drawn = count_of(len(self.probes), "exploration item")
         packs = ", ".join((self.slate.challenge or {}).get("heads", ()))
         why = (
@@ -796,7 +796,7 @@ def _note_duplicates(hit: Hit) -> str:
 
 
 def _short(value: float | bool | str | None) -> str:
-    """Format a feature value with four significant digits."""
+    """Format a float with four significant digits, and any other value with ``str``."""
     if isinstance(value, float) and not isinstance(value, bool | np.bool_):
         return f"{value:.4g}"
     return str(value)

@@ -233,7 +233,7 @@ DATE_UNITS = frozenset(("day", "week", "weekend", "month", "year"))
 def _calendar_unit(name: str, back: int, today: date) -> tuple[date, date] | None:
     """Return the span of the calendar unit ``back`` units before the current unit.
 
-    The span is its first day and the day after its last, or None if it begins before the year 1.
+    The span is its first day and the day after its last. Returns None before the year 1 or for an unknown ``name``.
     """
     if name == "day":
         return _one_day(today - timedelta(back)) if back < today.toordinal() else None
@@ -265,7 +265,7 @@ def _day_of_month(month: int, day: int, year: int | None, latest: date) -> tuple
 
 
 def _span_of_day(year: int, month: int, day: int) -> tuple[date, date] | None:
-    """Return the span of a day of a month, or None if the day does not exist."""
+    """Return a date and the day after it, or None if there is no such date."""
     span = _span_of_month(year, month)
     if span is None or not 1 <= day <= (span[1] - span[0]).days:
         return None
@@ -273,19 +273,19 @@ def _span_of_day(year: int, month: int, day: int) -> tuple[date, date] | None:
 
 
 def _span_of_month(year: int, month: int) -> tuple[date, date] | None:
-    """Return the span of a month, or None outside the calendar."""
+    """Return the first day of a month and of the next month, or None outside the years 1 to 9998."""
     if not 1 <= year < MAXYEAR or not 1 <= month <= 12:
         return None
     return date(year, month, 1), date(year + month // 12, month % 12 + 1, 1)
 
 
 def _one_day(day: date) -> tuple[date, date]:
-    """Return the span of one day."""
+    """Return a day and the day after it, which are the span of one day."""
     return day, day + timedelta(1)
 
 
 def _parse_ordinal(word: str) -> int | None:
-    """Parse a number such as ``7``, ``7th`` or ``2023``; return None for other words."""
+    """Parse a number of at most four digits, such as ``7``, ``7th`` or ``2023``; return None for other words."""
     return _parse_number(word[:-2] if word[-2:] in ("st", "nd", "rd", "th") else word)
 
 

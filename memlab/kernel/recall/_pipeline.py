@@ -201,7 +201,7 @@ def spread_activation(run: Run) -> None:
 
 
 def _spread(run: Run) -> Reached:
-    """Return the direct candidates and all that activation reaches from seeds and entities."""
+    """Return the direct candidates and the eligible memories that activation reaches from seeds and entities."""
     plan, direct, values, about = run.plan.spread, run.direct, run.seeds, run.about
     # Activation starts at the best candidates, in ascending order of rows.
     order = (
@@ -331,7 +331,7 @@ def cut(run: Run) -> None:
 
 
 def _add_requested(run: Run, requested: Rows) -> Candidates:
-    """Return the candidate pool, extended by rows that a context or session requests."""
+    """Return the candidate pool, extended by the admitted rows among those that a context or session requests."""
     pool = run.pool
     rows = admitted_rows(run, requested[~is_in_sorted(requested, pool.rows)], hops=1)
     if not len(rows):

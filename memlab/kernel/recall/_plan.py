@@ -539,7 +539,7 @@ def _spreading(pack: Pack) -> Spreading:
 
 
 def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
-    """Return whether ``eligible`` admits each number of hops, or None if it reads more than hops."""
+    """Return whether ``eligible`` admits each number of hops up to ``spread-steps`` + 1; None if more than hops is read."""
     policy, steps = pack.policies["eligible"], pack.count("spread-steps")
     if policy.derived or Program(policy).aggregates or not set(policy.inputs) <= {"hops"}:
         return None
@@ -613,12 +613,12 @@ def _logging(pack: Pack, embedder: str, challengers: Sequence[Pack] = ()) -> Log
 
 
 def _list_replaced() -> dict[str, str]:
-    """Return the extension that replaced each recall stage, to log with each recall."""
+    """Return the owner of each stage of an extension, keyed by "stage NAME", to log with each recall."""
     return {f"stage {name}": stage.owner for name, stage in STAGES.items() if stage.owner}
 
 
 def _ordered(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Return the stages after checking their order.
+    """Check the order of stages and return them; errors of extensions' stages become ExtensionError.
 
     Raises InputError if a stage reads an attribute that is not yet set.
     """

@@ -606,7 +606,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _select_mentioned(query: QuestionFeatures, nodes: Nodes, near: Scores, count: int) -> Nodes:
-    """Return the ``count`` nearest entities that an eligible memory mentions.
+    """Return the indices in ``nodes`` of at most ``count`` entities that an eligible memory mentions, nearest first.
 
     Ties are broken by number.
     """

@@ -505,9 +505,9 @@ def _insert_probes(
 def _probe_probabilities(
     pack: Pack, pool: Candidates | Features, scores: Scores, band: Positions, limit: int
 ) -> Scores | None:
-    """Return each candidate's probability of being the first exploration item drawn.
+    """Return the probability of each candidate of ``band`` to be the first exploration item drawn.
 
-    The result is None if all weights are 0.
+    The result is None if all weights are 0 or the policy fails.
     """
     policy = pack.policies["explore"]
     inputs: dict[str, Callable[[], Values]] = {

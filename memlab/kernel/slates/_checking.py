@@ -156,7 +156,7 @@ def _feature_type(kind: pl.DataType) -> pl.DataType | None:
 
 
 def _check_ids(tables: dict[str, pl.DataFrame], labels: Labels) -> None:
-    """Raise an error if ids are missing or have different types in different tables."""
+    """Cast the ids in ``tables`` to one type. Raises an error if ids are missing or differ in type."""
     for name in IDS:
         kinds = {
             table: frame.schema[name]
@@ -343,7 +343,7 @@ def _fill_ranks(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
 
 
 def _fill_positions(exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
-    """Check the positions of shown items, and fill in missing positions.
+    """Check positions and conditional probabilities of shown items, and fill in positions if all are missing.
 
     Missing positions are filled in from the order of rows.
     """

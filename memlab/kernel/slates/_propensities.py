@@ -133,7 +133,7 @@ def _reconcile(
 def _fill_samplers(
     decisions: pl.DataFrame, exposures: pl.DataFrame, labels: Labels
 ) -> pl.DataFrame:
-    """Fill in the missing samplers of decisions, derived from their propensities."""
+    """Fill all missing samplers with one value, derived from the propensities of these decisions."""
     undeclared = decisions.filter(pl.col("sampler").is_null())
     if undeclared.is_empty():
         return decisions

@@ -180,7 +180,7 @@ def _describe_difference(row: Mapping[str, Any], column: str, name: str) -> str:
 
 
 def _split_exposures(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.DataFrame:
-    """Return the rows of shown items of a wide frame, in the order of display."""
+    """Return a wide frame's rows of shown items in display order, or all rows if no column has positions."""
     rows = wide.select(ROW, *(pl.col(name).alias(column) for column, name in role.items()))
     if "position" not in role:
         return rows

@@ -512,7 +512,7 @@ class Sessions:
         return window
 
     def _step(self, codes: Values, rows: Rows, side: int, mask: Flags | None) -> Rows:
-        """Return the row before (side 0) or after (side 1) each row; -1 stays -1."""
+        """Return the nearest row in ``mask`` before (side 0) or after (side 1) each row in its session, or -1."""
         neighbours = self._neighbours[side]
         stepped: Rows = neighbours[rows].astype(np.int64)
         if mask is None:

@@ -102,7 +102,7 @@ def match_edges(numbers: Ints, state: State, other: State) -> Ints:
 
 
 def _map_nodes(nodes: Ints, state: State, other: State) -> Ints:
-    """Map nodes of ``state`` to the nodes of ``other`` with the same kind and name."""
+    """Map nodes of ``state`` to those of ``other`` with the same kind and name, or -1; memories are unchanged."""
     kinds = node_kinds(nodes)
     matches = nodes.copy()
     for kind in np.unique(kinds[kinds > 0]).tolist():
@@ -331,7 +331,7 @@ class VisibleBody:
         return len(self._named_in(field, siblings))
 
     def _newest_time(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
-        """Return the creation time of the newest visible memory in the field ``of``."""
+        """Return the latest creation time of the visible memories in the field ``of``, or NEVER if there are none."""
         ids = self._named_in(field, siblings)
         return int(self._full.numbers["created"].values[np.array(ids) - 1].max()) if ids else NEVER
 

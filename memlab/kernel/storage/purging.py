@@ -79,7 +79,7 @@ def end_purge(journal: Journal, *, now: Micros) -> None:
 
 
 def _renew(journal: Journal, backups: Path, now: Micros) -> None:
-    """Replace all backups in a folder by one backup of the lab's current state."""
+    """Replace the backups in a folder, if any, by one of the lab's current state, and remove drafts."""
     if not backups.exists():
         if journal.path is not None and backups.parent == journal.path:
             return

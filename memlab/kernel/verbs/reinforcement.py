@@ -232,5 +232,5 @@ def _sort_pair(pair: tuple[int, int]) -> tuple[int, int]:
 
 
 def _find_edges(state: State, ends: Ints, codes: Ints, *, either: bool) -> Ints:
-    """Return the number of the edge between each pair of nodes, or -1 without an edge."""
+    """Return the number of the edge with each pair of ends and relation code, or -1; ``either`` ignores direction."""
     return state.edges.find(ends[0], ends[1], codes, either=either)

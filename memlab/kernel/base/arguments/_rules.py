@@ -240,7 +240,7 @@ def rule_of(hint: Any, where: str) -> Rule | None:
 
 
 def _rename(expected: str, rule: Rule | None) -> Rule:
-    """Return a rule like ``rule`` whose errors describe the expected value as ``expected``."""
+    """Return a rule like ``rule`` whose errors name ``expected``, except errors about an item of a container."""
     assert rule is not None
     original = rule.take
 
@@ -256,7 +256,7 @@ def _rename(expected: str, rule: Rule | None) -> Rule:
 
 
 def _integer(limits: Within) -> Rule:
-    """Return the checking rule for an integer within limits."""
+    """Return the rule for an integer, not a boolean, within ``limits`` and the range of a signed 64-bit integer."""
     expected = f"a whole number{'' if limits is _WORD else limits}"
     lower, upper = (
         max(limits.lower, _WORD.lower),
@@ -287,7 +287,7 @@ def _near(value: object) -> str:
 
 
 def _number(limits: Within | None) -> Rule:
-    """Return the checking rule for a number within optional limits."""
+    """Return the rule for a real number, not a boolean, within ``limits``; without limits, NaN and infinity are valid."""
     expected = (
         f"a number{limits}"
         if limits and limits != Within()
@@ -363,7 +363,7 @@ def _path(value: Any) -> Any:
 
 
 def _is_slice(value: Any) -> bool:
-    """Return True for a slice of whole numbers with a step other than 0."""
+    """Return True for a slice whose parts are integers or None and whose step is not 0."""
     if not isinstance(value, slice):
         return False
     parts = (value.start, value.stop, value.step)
@@ -435,7 +435,7 @@ def _protocol(kind: type) -> Rule:
 
 
 def _array(args: tuple[Any, ...]) -> Rule:
-    """Return the checking rule for a NumPy array of numbers or booleans.
+    """Return the rule for a NumPy array of the annotated kind; a float annotation also admits integers and booleans.
 
     The call itself checks the dimensions.
     """
@@ -461,7 +461,7 @@ def _array(args: tuple[Any, ...]) -> Rule:
 
 
 def _literal(words: tuple[Any, ...]) -> Rule:
-    """Return the checking rule for a ``Literal`` annotation."""
+    """Return the rule for a ``Literal`` annotation of strings."""
     quoted = [f'"{word}"' for word in words]
     expected = " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
@@ -525,7 +525,7 @@ def _union(hints: Iterable[Any], where: str) -> Rule | None:
 
 
 def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
-    """Return the rule of a container, including the rule of its items; for a class as value, None."""
+    """Return the rule of a container with that of its items, or of another generic class; None for ``type[...]``."""
     # Containers are tested from the most specific to the most general.
     if issubclass(origin, type):
         return None
@@ -579,7 +579,7 @@ _ITERABLES = (
 
 
 def _fixed(args: tuple[Any, ...], where: str) -> Rule:
-    """Return the rule of a tuple with a fixed number of items."""
+    """Return the rule of a tuple with a fixed number of items; a list of that length is converted."""
     rules = [rule_of(arg, where) for arg in args]
     expected = f"a tuple of {len(rules)} ({', '.join(rule.expected if rule else 'anything' for rule in rules)})"
 

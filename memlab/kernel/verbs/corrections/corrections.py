@@ -395,7 +395,7 @@ class Corrections:
         body: Callable[[State, list[int], int], dict[str, Any]],
         reason: str | None = None,
     ) -> Corrected:
-        """Write an event with the fields that ``body`` returns, if any."""
+        """Write an event with the fields that ``body`` returns, if any, and report each row's status before and after."""
         with self._core.store.writing() as tx:
             state, now = self._core.store.state, self._core.store.clock()
             chosen = rows(state)
@@ -460,7 +460,7 @@ _EDITABLE = frozenset(FIELDS) - {"status"}
 def _find_changed_fields(
     memories: pl.DataFrame, edited: pl.DataFrame
 ) -> list[tuple[int, int, dict[str, Any]]]:
-    """Return the row, the id and the changed fields of each memory that a frame changes.
+    """Return, for each memory that a frame changes, its row in ``edited``, its id and its changed fields.
 
     Parameters
     ----------

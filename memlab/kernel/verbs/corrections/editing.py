@@ -137,7 +137,7 @@ def retire(state: State, pairs: Iterable[tuple[int, int]], now: int) -> Change:
 
 
 def _valid_since(state: State, row: int) -> int:
-    """Return the time since which a memory is valid."""
+    """Return a memory's ``valid_from``, or its creation time if that is not set."""
     since = int(state.numbers["valid_from"].values[row])
     return int(state.numbers["created"].values[row]) if since == NEVER else since
 
@@ -369,7 +369,7 @@ def _append_statuses(
     *,
     first: bool = False,
 ) -> None:
-    """Append the statuses that an event sets to the past statuses of each memory.
+    """Append the statuses that an event sets to those of the ``wanted`` memories; ``first`` replaces earlier ones.
 
     If a memory had the new status before, the statuses after it are dropped, because the event was
     a restore.

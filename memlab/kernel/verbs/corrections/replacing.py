@@ -296,7 +296,7 @@ class Editor:
         derived: Rederived,
         outcome: EditOutcome,
     ) -> None:
-        """Write an "edit" event that changes fields of a memory without a new version."""
+        """Change fields of a memory without a new version: write an "edit" event, or keep it for a joint event."""
         state = self._store.state
         editable = {name: value for name, value in columns.items() if name not in FIXED}
         changed = {

@@ -918,7 +918,7 @@ class LabPolicies(Displayed):
             yield self._store.versions
 
     def _reinstall(self, slot: str, to: int | str | None, kind: str, reason: str) -> Version:
-        """Roll back or pin a slot's policy to an earlier version; return the new version."""
+        """Roll back or pin a slot to version ``to``, by default the previous, for a pin the latest; return the new one."""
         get_slot(slot)
 
         def make(versions: VersionLog) -> list[_Change]:
@@ -943,7 +943,7 @@ class LabPolicies(Displayed):
             return self._store.versions.versions(slot)[-1]
 
     def _write(self, make: Callable[[VersionLog], list[_Change]], reason: str) -> None:
-        """Write all events that ``make`` builds from the current versions, or none of them."""
+        """Write all events that ``make`` builds from the current versions, or none; end guards if the pack changes."""
         refuse(reason, "reason")
         with self._store.writing() as tx:
             now = self._store.clock()
