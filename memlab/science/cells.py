@@ -100,7 +100,7 @@ def hash_inputs(inputs: object) -> str:
 
 @cache  # the metadata of a package take a millisecond each
 def package_versions() -> dict[str, str]:
-    """Return the versions of memlab and of the packages that can change a figure."""
+    """Return the versions of memlab and of packages that can change a figure; "" if one is not installed."""
     versions = {"memlab": __version__}
     for name in _PACKAGES:
         try:
@@ -156,7 +156,7 @@ def write_cell(folder: Path, cell: Cell) -> Path:
 
 
 def find_cell(folder: Path, hash: str) -> Cell | None:
-    """Return the cell with a hash below ``folder/cells``; raise DatasetError if it was altered."""
+    """Return the cell with a hash below ``folder/cells``, or None; raise DatasetError if it was altered."""
     path = folder / "cells" / hash
     return _read_cell(path) if path.exists() else None
 

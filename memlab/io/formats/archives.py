@@ -30,7 +30,7 @@ _MAX_RATIO = 200
 
 
 def is_archive(path: Path) -> bool:
-    """Return whether a path has the suffix of a zip archive."""
+    """Return whether a path is an existing file with the suffix ``.zip``."""
     return path.suffix.lower() == ".zip" and path.is_file()
 
 

@@ -114,7 +114,7 @@ def read_start(path: Path) -> str:
 
 
 def read_document(path: Path) -> bytes:
-    """Read a UTF-8 file; raise DatasetError if the file is too large or not UTF-8."""
+    """Return a file's bytes, in UTF-8 if it has a byte order mark; raise DatasetError if it is too large."""
     size = path.stat().st_size
     if size > MAX_DOCUMENT_BYTES:
         raise DatasetError(
@@ -136,7 +136,7 @@ def read_document(path: Path) -> bytes:
 
 
 def check_table(path: Path) -> None:
-    """Raise DatasetError for a text table that is compressed or too large to decode."""
+    """Raise DatasetError for a text table that is compressed or too large, as a whole or in its first line."""
     with open_regular(path) as file:
         head = file.readline(MAX_LINE_BYTES // 16 + 1)
         size = file.seek(0, 2)

@@ -582,7 +582,7 @@ def list_row_formats() -> tuple[str, ...]:
 def find_reader(
     path: Path, format: str | None = None, *, start: str | None = None
 ) -> Reader | None:
-    """Return the reader of a file or folder, or None for an unknown format.
+    """Return the reader of a file or folder, or None if no reader recognises it.
 
     ``format`` names a reader directly. If ``start``, the beginning of the file, is given, only
     formats that contain rows are considered.

@@ -77,7 +77,7 @@ _MOST_CHARACTERS = 1_000_000
 
 
 def is_whatsapp(path: Path, start: str) -> bool:
-    """Return whether one of a text file's first lines has the form of a WhatsApp message."""
+    """Return whether one of the first 50 lines of a text file has the form of a WhatsApp message."""
     return path.suffix.lower() == ".txt" and any(
         (match := _HEADER.match(line)) is not None and _SPOKEN.match(match["rest"]) is not None
         for line in start.splitlines()[:50]

@@ -57,7 +57,7 @@ def _is_record(journal: Journal) -> bool:
 
 
 def is_record(path: str | Path) -> bool:
-    """Return whether a folder is a recorded log; a lab that cannot be opened is not."""
+    """Return whether a folder is a recorded log with a search; one that cannot be opened is not."""
     try:
         with Journal.open(path, read_only=True) as journal:
             return journal.head > 0 and _is_record(journal)

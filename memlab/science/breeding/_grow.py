@@ -56,7 +56,7 @@ class Scope(NamedTuple):
 
 
 def constant(rng: np.random.Generator) -> str:
-    """Return a random positive number with three digits, log-normal around 1."""
+    """Return a random positive number with three significant digits, log-normal around 1."""
     return f"{math.exp(float(rng.standard_normal())):.3g}"
 
 

@@ -293,7 +293,7 @@ def save_state(folder: Path, inputs: str, state: State) -> None:
 
 
 def load_state(folder: Path, inputs: str, data: Data, state: State) -> bool:
-    """Load the state of an earlier search with equal inputs, and return whether one exists."""
+    """Load the state of an earlier search, and return whether one exists; raise InputError for other inputs."""
     path = folder / _FILE
     if not path.exists():
         return False
