@@ -42,6 +42,7 @@ NO_ENTRY = {
 }
 """A number, and modules, which have pages."""
 INTERNAL = {
+    "Values",  # a type of arrays, and a class of subjects/reading
     "Change",
     "Store",
     "State",
