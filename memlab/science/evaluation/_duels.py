@@ -300,7 +300,7 @@ def _drafted_heads(
 
 
 def _find_groups(challenges: Sequence[Challenged], log: Log) -> tuple[Ints, Flags]:
-    """Return each candidate's group in its recall, and whether each recall logged groups.
+    """Return each candidate's group in its recall (-1: none), and whether all of a recall's groups are known.
 
     Raises InputError for a recall that did not show exactly one item of each of its groups.
     """
@@ -586,7 +586,7 @@ def observe_recalls(
 
 
 def _check_exposures(duel: Duel, log: Log) -> None:
-    """Raise InputError if an A/B recall shows results of another pack than its own."""
+    """Raise InputError if an A/B recall does not show as many items as its pack's results have."""
     count = np.bincount(log.recall, weights=log.exposed, minlength=len(log))
     for top_k, arm in ((duel.own, 1), (duel.base, -1)):
         wrong = (duel.arm == arm) & (

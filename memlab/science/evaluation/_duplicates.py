@@ -93,7 +93,7 @@ def _are_alike(log: Log, first: Ints, second: Ints) -> Flags:
 
 
 def _pair_rows(log: Log, first: Ints, second: Ints) -> tuple[Ints, Ints]:
-    """Return all pairs of rows that belong to the same recall."""
+    """Return all pairs of a row of ``first`` and a row of ``second`` that belong to the same recall."""
     left, right = (
         pl.DataFrame({"recall": log.recall[rows], name: rows})
         for name, rows in (("first", first), ("second", second))

@@ -52,7 +52,7 @@ def level_without(level: float) -> float:
 
 
 def _group_recalls(log: Log, cluster: str | None) -> dict[str, pl.Series]:
-    """Return the group of each recall for one kind of group; null if not logged."""
+    """Return each recall's group for each kind of group that the log has, by kind; null if not logged."""
     decisions = log.decisions
     # Each recall as a group of its own would name thousands of groups that cannot decide.
     groups = {

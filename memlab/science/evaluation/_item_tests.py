@@ -158,7 +158,7 @@ class Tests:
 
     @cached_property
     def scaled_rank(self) -> Floats:
-        """The rank of each candidate by the score in its recall, scaled to 0..1."""
+        """The rank of each candidate in its recall, from 0 for the highest score to below 1."""
         return scale_ranks(self._features[:, 0], self._log)
 
     @cached_property

@@ -115,7 +115,7 @@ def _format(estimate: Estimate) -> str:
 
 
 def cluster_facts(log: Log) -> Log:
-    """Return the log clustered by query, if queries are fewer than clusters."""
+    """Return the log clustered by query if its two or more queries are fewer than its clusters or it has one."""
     queries = number_queries(log.decisions)
     if queries is None:
         return log

@@ -141,7 +141,7 @@ def partial(
 
 
 def find_files(path: Path) -> list[Path]:
-    """Return a Parquet file, or a folder's Parquet files sorted by name."""
+    """Return a Parquet file, or all Parquet files below a folder, sorted by path."""
     files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
     if not files or not files[0].exists():
         raise InputError(
@@ -158,7 +158,7 @@ def sum_file(policies: PolicySpec, options: Mapping[str, Any], path: Path, step:
 
 
 def _cut_by_decision(frame: pl.LazyFrame, decision: str) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a lazy frame in parts, without splitting a recall."""
+    """Yield the rows of a lazy frame in parts, without splitting consecutive rows of a recall."""
     try:
         names = frame.collect_schema().names()
         if decision not in names:

@@ -741,7 +741,7 @@ def _compare_blocks(
 
 
 def _answering_packs(log: Log, packs: Sequence[str]) -> tuple[str, ...]:
-    """Return the packs that answered recalls, in the order of their first recall.
+    """Return those of ``packs`` that answered recalls, in the order of their first recall.
 
     A pack that was live without answering a recall, such as the first pack of a lab, begins no
     comparison.

@@ -508,22 +508,22 @@ class _Contest:
         return self.rewards.sum_by_recall(self.base_rows, values[self.base_rows])
 
     def _lose_half(self, values: Floats) -> float:
-        """Return the loss if half of the recalls show the policy's results where they differ."""
+        """Return the mean loss per recall if half of the recalls show the policy's results where they differ."""
         return -float((self._sum_own(values) - self._sum_other(values)).mean()) / 2
 
     def _lose_to_probes(self, count: float, values: Floats) -> float:
-        """Return the loss if ``count`` probes per recall displace the last results."""
+        """Return the mean loss per recall if ``count`` probes per recall displace the last results."""
         rows = self.base.rows
         rest = float(np.delete(values, rows).mean()) if len(rows) < len(values) else 0.0
         return self._displace(np.full(len(self.log), count), values, rest)
 
     def _lose_to_added(self, added: Floats, values: Floats) -> float:
-        """Return the loss if ``added`` of the policy's own items displace the last results."""
+        """Return the mean loss per recall if ``added`` of the policy's own items displace the last results."""
         gain = self._sum_own(values) / np.maximum(self.own.size, 1.0)
         return self._displace(added, values, gain)
 
     def _displace(self, count: Floats, values: Floats, gain: Floats | float) -> float:
-        """Return the mean loss when items worth ``gain`` displace the last results."""
+        """Return the mean loss per recall when ``count`` items worth ``gain`` each displace the last results."""
         log, base, size = self.log, self.base, self.size
         places = np.arange(1, len(log.recall) + 1) if base.ranks is None else base.ranks
         entering = count * np.maximum(size - 1, 0) / np.maximum(size + count - 1, 1)
@@ -539,13 +539,13 @@ class _Contest:
         ]
 
     def _lose_by_draft(self, values: Floats) -> float:
-        """Return the loss caused by a draft."""
+        """Return the mean loss of reward per recall that a draft causes."""
         placed = sum(half.exposed for half in self._draft(values))
         return float((self._sum_other(values) - placed).mean())
 
 
 def _share_relevance(log: Log, worst: float) -> tuple[Floats, int]:
-    """Return the share of each rewarded item in its query's recall, and the number of such queries."""
+    """Return each item's share of its recall's rewarded items (else 0), and the number of recalls with any."""
     rewarded = log.answered & (log.reward > max(worst, 0.0))
     counts = np.bincount(log.recall[rewarded], minlength=len(log))
     return rewarded / np.maximum(counts, 1)[log.recall], int((counts > 0).sum())

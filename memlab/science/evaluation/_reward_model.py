@@ -91,12 +91,12 @@ With fewer recalls, a test uses only the score and the position.
 
 
 def enough_recalls(recalls: int, features: int) -> bool:
-    """Return whether the log has enough recalls to test ``count`` numeric features."""
+    """Return whether ``recalls`` recalls suffice to test ``features`` numeric features."""
     return recalls >= _RECALLS_PER_FEATURE * (features + 1)
 
 
 def name_numeric(names: Sequence[str], schema: pl.Schema) -> list[str]:
-    """Return the names of the features that are numeric."""
+    """Return the names of the features that are numeric or boolean."""
     return [
         name
         for name in names
@@ -164,7 +164,7 @@ def _find_ranking(log: Log, scores: Floats) -> int | None:
 
 
 def scale_ranks(score: Floats, log: Log) -> Floats:
-    """Return each candidate's rank by the score in its recall, scaled to 0..1."""
+    """Return each candidate's rank in its recall, from 0 for the highest score to below 1."""
     size = np.bincount(log.recall, minlength=len(log))
     first = np.cumsum(size) - size
     rows = pad_scores(score, log.recall, size)

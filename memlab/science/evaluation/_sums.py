@@ -351,7 +351,7 @@ def _merge_buckets(parts: Sequence[PartialSums]) -> tuple[int, pl.DataFrame]:
 
 
 def sample_recalls(items: pl.DataFrame, recalls: pl.Series) -> pl.DataFrame:
-    """Return the items of the recalls with the smallest hashes, in order of recalls."""
+    """Return the items of the ``_SAMPLE`` recalls with the smallest hashes, in order of recalls."""
     if len(recalls) > _SAMPLE:
         smallest = np.argpartition(mix(recalls), _SAMPLE)[:_SAMPLE]
         items = items.filter(pl.col("recall").is_in(recalls[smallest].implode()))
