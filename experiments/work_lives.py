@@ -89,7 +89,7 @@ def main() -> None:
             ]
             for number, item in enumerate(labels["outdated"]):
                 if session["n"] in item["checked_in"] and holds_evidence(text, item["evidence"]):
-                    outdated.add(f"{number}: {item['says']}")
+                    outdated.add(f"{number}: {item['evidence']}")
             clock.advance(hours=1)
             if not arguments.explicit:
                 answer_hook(lab, {**event, "hook_event_name": "SessionEnd"})

@@ -209,13 +209,13 @@ def _read_entry(entry: Mapping[str, Any], folder: str) -> list[dict[str, Any]]:
         return []
     if any(part.role == "user" and part.text.lstrip().startswith(_BY_THE_HOST) for part in parsed):
         return []
-    told = [_TOLD.match(part.text) for part in parsed if part.role == "tool" and part.failed]
-    texts = [match[1] for match in told if match and not match[1].startswith(_BY_THE_HOST)]
+    replies = [_TOLD.match(part.text) for part in parsed if part.role == "tool" and part.failed]
+    texts = [match[1] for match in replies if match and not match[1].startswith(_BY_THE_HOST)]
     result = entry.get("toolUseResult")
     if isinstance(result, dict) and isinstance(result.get("answers"), dict):
         texts += [f"{question} {answer}" for question, answer in result["answers"].items()]
-    said = {"role": "user", "at": message["at"]}
-    return [message, *({**said, "content": _clean(text, folder)} for text in texts)]
+    template = {"role": "user", "at": message["at"]}
+    return [message, *({**template, "content": _clean(text, folder)} for text in texts)]
 
 
 def _clean(value: Any, folder: str) -> Any:

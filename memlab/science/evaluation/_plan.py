@@ -243,6 +243,7 @@ def plan(
     >>> memlab.plan(log, ["old_score", "new_score"], missing="zero").best
     {'new_score': 'challenge, 3 extra'}
     """
+    # A log that cannot answer is refused before anything is forecast: a plan covers all designs or is an error.
     slates = slates if isinstance(slates, Slates) else slates.slates()
     prepared = prepare(
         slates,

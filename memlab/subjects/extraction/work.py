@@ -442,8 +442,8 @@ class _Work:
         for start, stop, sentence in _list_sentences(message.text):
             words = _split_words(sentence)
             # a question, which is not listed, may name what the sentence is about
-            asked = " ".join(_FENCE.sub(" ", message.text[end:start]).split()).strip(_MARKS)
-            before, end = shorten(asked, _MOST_EXPLAINED) or before, stop
+            question = " ".join(_FENCE.sub(" ", message.text[end:start]).split()).strip(_MARKS)
+            before, end = shorten(question, _MOST_EXPLAINED) or before, stop
             is_replacement = by_user and _REPLACED.search(before) is not None
             sort = _choose_sort(sentence, padded(words), by_user=by_user, is_first=is_first)
             if sort == "statement" and not by_user and not self._is_finding(number):

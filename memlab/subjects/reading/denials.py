@@ -161,12 +161,12 @@ def _ends_two_words(new: str, old: str) -> bool:
 def _moves_path(new: str, old: str) -> bool:
     """Return whether a text has another path of a thing that the text and both paths name."""
     mine, theirs = set(_PATH.findall(new)), set(_PATH.findall(old))
-    said = map(stem, words_of(_PATH.sub(" ", new)))
-    named = [
+    words = map(stem, words_of(_PATH.sub(" ", new)))
+    parts = [
         {stem(word) for path in paths for word in re.findall(r"[a-z]{4,}", path.lower())}
         for paths in (mine, theirs)
     ]
-    return mine.isdisjoint(theirs) and not (named[0] & named[1]).isdisjoint(said)
+    return mine.isdisjoint(theirs) and not (parts[0] & parts[1]).isdisjoint(words)
 
 
 def find_name(name: str, text: str) -> bool:
