@@ -160,7 +160,7 @@ _TIMES: tuple[tuple[re.Pattern[str], _Phrase], ...] = tuple(
 
 
 def _read_time(text: str, day: date | None) -> str | None:
-    """Return the time found by the first pattern of ``_TIMES`` that a text resolves, relative to its day.
+    """Return the time that the first matching pattern of ``_TIMES`` finds in a text of a given day.
 
     The result is None without a day or without a time.
     """

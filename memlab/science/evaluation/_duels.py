@@ -300,7 +300,7 @@ def _drafted_heads(
 
 
 def _find_groups(challenges: Sequence[Challenged], log: Log) -> tuple[Ints, Flags]:
-    """Return each candidate's group in its recall (-1: none), and whether all of a recall's groups are known.
+    """Return each candidate's group in its recall (-1: none), and whether each recall's groups are all known.
 
     Raises InputError for a recall that did not show exactly one item of each of its groups.
     """

@@ -115,7 +115,10 @@ def _format(estimate: Estimate) -> str:
 
 
 def cluster_facts(log: Log) -> Log:
-    """Return the log clustered by query if its two or more queries are fewer than its clusters or it has one."""
+    """Return the log clustered by query if that gives at least two but fewer clusters, else unchanged.
+
+    A log of one cluster is clustered by query, too.
+    """
     queries = number_queries(log.decisions)
     if queries is None:
         return log

@@ -408,7 +408,7 @@ def _simulate(
     task: tuple[Script, str, Pack],
     step: Step,
 ) -> tuple[Floats, tuple[object, ...]]:
-    """Simulate a script under a pack; return each question's ``of`` (0 if none), and a row of ``Trial.lives``."""
+    """Simulate a script under a pack; return the reward or utility of each question, and a row of ``Trial.lives``."""
     run, name, pack = task
     with live(run, pack=pack, embedder=embedder, every_days=every_days) as life:
         earned = dict(life.earned(of=of).select("number", "value").iter_rows())
