@@ -528,7 +528,7 @@ def _may_count_same(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
 
 
 def _keeps_subject(old: _Text, value: _Value, new: _Text) -> bool:
-    """Return whether a later text contains most words of the subject of a value."""
+    """Return whether a later text has more than two thirds of a value's subject words; True if there are none."""
     subject = old.subject(value)
     missing = sum(stem not in new.stems for stem in subject)
     return missing < max(_SUBJECT * len(subject), 1e-9) or not subject

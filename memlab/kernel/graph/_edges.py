@@ -459,7 +459,7 @@ class Edges:
 def _check_ends(
     sources: Ints, targets: Ints, columns: dict[str, Values], nodes: int | Nodes
 ) -> None:
-    """Raise an InputError that names the first invalid edge."""
+    """Raise an InputError that names the first invalid edge, if there is one."""
     weights = columns["weight"]
     counts = nodes.counts if isinstance(nodes, Nodes) else (nodes, 0, 0, 0)
     absent = _mask_absent(sources, counts) | _mask_absent(targets, counts)

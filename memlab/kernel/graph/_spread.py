@@ -424,7 +424,7 @@ def _spread_in_waves(
     steps: int,
     threshold: float,
 ) -> Spread:
-    """Spread activation in waves of one hop each."""
+    """Spread activation from ``seeds`` in at most ``steps`` waves of one hop, and return the reached nodes."""
     layout, size = seeds.layout, seeds.layout.size
     with zeros(4 * size, np.float64) as numbers:
         activation, received, arrived, wave = numbers.reshape(4, size)

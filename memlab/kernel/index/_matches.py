@@ -491,7 +491,7 @@ class Matches:
         return values
 
     def _long_contenders(self, n: int) -> Rows:
-        """Return the rows whose best passage may be among the best ``n``, ascending."""
+        """Return the long rows whose best passage may be among the best ``n``, ascending."""
         assert self._inside is not None
         wide = 4 * n
         while True:

@@ -447,7 +447,7 @@ def find_seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _complete(run: Sequence[str], start: int, stop: int) -> Iterator[tuple[str, int, int]]:
-    """Yield a run of words as a seed phrase if the run is long and most words differ."""
+    """Yield a run of 12 or more words as a seed phrase if at least three quarters of the words are different."""
     if len(run) >= MIN_SEED_WORDS and len(set(run)) >= _SEEDS_AMONG_WORDS * len(run):
         yield "seed phrase", start, stop
 

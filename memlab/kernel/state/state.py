@@ -420,7 +420,7 @@ class State:
         )
 
     def _relations(self, event: Event, names: Sequence[str]) -> Ints:
-        """Return the codes of relations. Raises NewerLab for an invalid name."""
+        """Return the codes of relations, adding new ones. Raises NewerLab for an invalid name."""
         unknown = next((name for name in names if not is_open_word(name)), None)
         if unknown is not None:
             raise NewerLab.of_word(f'Event {event.seq} links by "{unknown}"')
