@@ -121,9 +121,9 @@ def join_texts(value: Any) -> str:
 
 
 def clean_text(text: str, instead: str) -> str:
-    """Replace lone surrogates and truncate a text; return ``instead`` if the text is blank.
+    """Return a text with lone surrogates as "?", or ``instead`` if the text is blank.
 
-    Lone surrogates are replaced, and a long text is cut.
+    Only the first ``MAX_SEARCHED`` characters are returned.
     """
     clean = text[:MAX_SEARCHED].encode("utf-8", "replace").decode()
     return instead if is_blank(clean) else clean

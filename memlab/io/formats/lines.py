@@ -152,7 +152,7 @@ def check_table(path: Path) -> None:
 def decode_line(line: bytes, notes: Notes) -> str:
     """Decode a line as UTF-8, or as Windows-1252 if the line is not valid UTF-8.
 
-    A line that is not UTF-8 is read as Windows-1252, which older programs wrote, and counted, because this is a guess.
+    Windows-1252 is a guess, because older programs wrote it. ``notes.left_out`` counts such lines.
     """
     try:
         return line.decode()

@@ -135,7 +135,7 @@ def encode_line(line: bytes, name: str, vault: Vault | None) -> bytes:
 
 
 def decode_line(line: bytes, name: str, vault: Vault | None) -> bytes:
-    """Return the decoded JSON of a plain or encrypted line."""
+    """Return the bytes of JSON of a plain line, or of an encrypted line if the lab has a vault."""
     if vault is None or line.startswith(b"{"):
         return line
     return vault.decrypt(name, base64.b64decode(line, validate=True))

@@ -353,7 +353,7 @@ class _Search:
         return 0.0
 
     def _search(self, context: str) -> Surfaced:
-        """Recall memories for a context; return verified hits that are new on this topic."""
+        """Recall memories for a context; return the verified hits that have not surfaced before on this topic."""
         hits = self._ask(context)
         new = self._is_new(hits)
         if new:
@@ -389,7 +389,7 @@ class _Search:
             self._rests_until = end + _REST * (end - start)
 
     def _is_new(self, hits: Hits) -> bool:
-        """Return whether the context of these hits differs in topic from the last context."""
+        """Return whether the topic of these hits' context differs from the last context's; False for the first."""
         vector, last = np.frombuffer(hits.slate.vector, dtype=np.int8), self._last
         self._last = vector
         if last is None:
@@ -442,7 +442,7 @@ class _TimedVerifier:
 
 
 def _merge_results(results: list[Surfaced], skipped: list[str], notes: list[str]) -> Surfaced:
-    """Merge the results of several searched contexts into one result."""
+    """Merge the results of several searched contexts into one, with each memory at its first position."""
     # A memory that surfaced in several searches is returned once, at the position of the first.
     hits = {hit.id: hit for result in results for hit in result.hits}
     return Surfaced(

@@ -133,7 +133,7 @@ def _collect_decisions(message: object, number: int, before: list[int] | None) -
 
 
 def _find_texts(argument: str) -> list[str]:
-    """Return all strings in JSON arguments, or the whole text for other formats."""
+    """Return the strings in JSON arguments, without keys and very deep values, or the whole text if it is not JSON."""
     try:
         value = json.loads(argument)
     except (ValueError, RecursionError):
@@ -336,7 +336,7 @@ class Attributions:
         )
 
     def _find_decisions(self, turns: Sequence[Turn]) -> list[tuple[int, ...]]:
-        """Return the recalls that each turn names, or the last recall with the turn's query."""
+        """Return the recalls that each turn names, or else the last recall of each of its queries, ascending."""
         # Turns are visited from the last to the first: of equal queries, the last recall belongs to the last turn.
         store = self._core.store
         if all(turn.decisions is not None for turn in turns):
@@ -712,7 +712,7 @@ def _find_status(
 
 
 def _make_mark(policy: str, *texts: str) -> str:
-    """Return a 16-bit checksum of an answer, which cannot reveal the text."""
+    """Return a 16-bit checksum of a policy's hash and an answer's texts, in hexadecimal; it cannot reveal the texts."""
     return f"{zlib.crc32(chr(31).join((policy, *texts)).encode('utf-8', 'replace')) & 0xFFFF:04x}"
 
 
@@ -722,7 +722,7 @@ def _join_spaces(text: str) -> str:
 
 
 def _read_judged(store: Store, policy: str) -> tuple[Floats, Floats]:
-    """Return the policy's credits for judged memories, and the judgements of people."""
+    """Return the policy's last credits for memories that people judged, and the last of these judgements, 0 to 1."""
     # A reward takes precedence over an outcome, because a reward can have more than two values.
     credit: dict[tuple[int, int], float] = {}
     useful: dict[tuple[int, int], float] = {}
@@ -746,7 +746,7 @@ def _read_judged(store: Store, policy: str) -> tuple[Floats, Floats]:
 
 
 def _check_pairs(judged: pl.DataFrame) -> tuple[Floats, Floats]:
-    """Check the columns ``credit`` and ``useful`` of a frame, and return their values."""
+    """Return the columns ``credit`` and ``useful`` of a frame. Raises InputError for a value outside 0 to 1."""
     columns = []
     for name in ("credit", "useful"):
         if name not in judged.columns:

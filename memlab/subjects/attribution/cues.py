@@ -198,19 +198,19 @@ class _CueReader:
     # -- words ------------------------------------------------------------------------------------------------
 
     def _terms(self, text: str) -> list[str]:
-        """Return the stems of a text without stop words, with number words as digits."""
+        """Return the stems of a text without stop words and single letters, with number words as digits."""
         stems = (str(_NUMBERS.get(stem, stem)) for stem in self.words.stems(text))
         return [stem for stem in stems if len(stem) > 1 or stem.isdecimal()]
 
     def _content(self, text: str, *, left_out: frozenset[str] = frozenset()) -> tuple[str, ...]:
-        """Return the distinct words of a text, without words whose stem is in ``left_out``."""
+        """Return the first distinct words of a text, without stop words and words whose stems are all in ``left_out``."""
         content = [
             word for word in dict.fromkeys(words_of(text)) if set(self._terms(word)) - left_out
         ]
         return tuple(content[:_WORDS_COMPARED])
 
     def _rarity(self) -> dict[str, float]:
-        """Return the inverse document frequency of each word in query, answer and arguments."""
+        """Return the inverse document frequency of each stem that is in the pool and in query, answer or arguments."""
         query = self.words.query(" ".join((self.question, self.answer, self.arguments)))
         frequencies = idf(
             np.asarray(self.words.hits(query).frequency, dtype=np.int64), len(self.words)
@@ -430,7 +430,7 @@ class _CueReader:
 
 
 def _longest_run(words: list[str], other_words: list[str]) -> tuple[int, int]:
-    """Return the length of the longest common run of words, and its end in ``words``."""
+    """Return the length of the longest common run of words, and its exclusive end in ``words``; zeros for none."""
     numbers: dict[str, int] = {}
     codes = np.array(
         [numbers.setdefault(word, len(numbers)) for word in other_words], dtype=np.int64

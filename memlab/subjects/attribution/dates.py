@@ -93,9 +93,9 @@ def _span_of_month(year: int, month: int) -> Days:
 
 
 def _find_next(unit: str, today: date, *, later: bool) -> Days:
-    """Return the date range of the next or current "week", "month" or other unit.
+    """Return the date range of the current "week", "weekend", "month" or "year", or of the next "day" or weekday.
 
-    With ``later``, a week, month or year is the next one. A day or weekday is always the next one.
+    With ``later``, a week, weekend, month or year is the next one.
     """
     monday = today.toordinal() - today.weekday() + 7 * later
     if unit == "week":

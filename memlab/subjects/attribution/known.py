@@ -316,7 +316,7 @@ class Calibrated(Projection):
 
 
 def _get_entry(by_decision: dict[int, Any], decision: int, initial: Any) -> Any:
-    """Return the entry of a recall, which is ``initial`` at first; drop the oldest if full."""
+    """Return the entry of a recall, added as ``initial`` if absent; if full, drop the oldest entry before an addition."""
     if decision not in by_decision and len(by_decision) >= _MAX_DECISIONS:
         del by_decision[next(iter(by_decision))]
     return by_decision.setdefault(decision, initial)

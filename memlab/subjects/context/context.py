@@ -584,7 +584,7 @@ class _Discovery:
 
 
 def _make_latency_rows(measured: Latencies) -> Iterator[tuple[str, float | None, str, str]]:
-    """Yield a row with the median latency of each measured operation."""
+    """Yield a row for each timed operation: name, median latency or None, unit, number of calls."""
     for part in PARTS:
         typical, count = measured.typical(part)
         yield (
@@ -601,5 +601,5 @@ def _divide(part: float, whole: float) -> float | None:
 
 
 def _format_number(value: float | None) -> str:
-    """Return a number as text, or "" for None."""
+    """Return a number as text, with three decimals unless it is whole; "" for None."""
     return "" if value is None else f"{value:,.0f}" if value == int(value) else f"{value:.3f}"

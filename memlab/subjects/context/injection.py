@@ -114,7 +114,7 @@ class FileNames:
         return np.array(sorted(rows), dtype=np.int64)
 
     def _match_paths(self, piece: str) -> list[str]:
-        """Return the stored paths that match a path or name in a task."""
+        """Return the stored paths that match a path or name in a task, then the files in the folder of a named file."""
         if "/" not in piece:
             return list(self._parts.get(piece, ()))
         folder, _, last = piece.rpartition("/")
@@ -132,12 +132,12 @@ class FileNames:
 
 
 def _normalize_path(path: str) -> str:
-    """Return a path in lower case and with forward slashes."""
+    """Return a path in lower case, with forward slashes, and without dots or slashes at its ends."""
     return path.lower().replace("\\", "/").strip("./")
 
 
 def _split_path(path: str) -> list[str]:
-    """Return the names by which a task may refer to a path: file name, stem and folders."""
+    """Return the names by which a task may refer to a path: file name, then long enough folders, stem and subject."""
     *folders, name = path.split("/")
     stem = name.rpartition(".")[0]
     subject = file_subject(name.split(".")[0]).replace(" ", "-")
@@ -148,7 +148,7 @@ def _split_path(path: str) -> list[str]:
 
 
 def _is_suffix(path: str, other_path: str) -> bool:
-    """Return whether either of two paths is a suffix of the other."""
+    """Return whether one of two paths ends with all parts of the other."""
     return f"/{path}".endswith(f"/{other_path}") or f"/{other_path}".endswith(f"/{path}")
 
 
@@ -265,7 +265,7 @@ class Injection:
         )
 
     def _find_permanent(self, query: QuestionFeatures) -> Rows:
-        """Return the rows of memories that are pinned or have a kind in ``always-kinds``."""
+        """Return at most 32 eligible rows that are pinned or have a kind in ``always-kinds``, ascending."""
         state, population = self._state, query.population
         pinned = state.numbers["pinned"].values == 1
         permanent = pinned | state.names["kind"].is_in(
@@ -295,7 +295,7 @@ class Injection:
         return np.sort(rows[best(near if before is None else near + 3.0 * before, _MAX_NAMED)])
 
     def _find_entity_facts(self, query: QuestionFeatures) -> Iterable[tuple[str, Rows]]:
-        """Yield each entity that the task names, and the rows of the entity's valid facts."""
+        """Yield each entity that the task names, and at most 32 rows of its valid, recallable facts."""
         # Names of several words are tried at each word, because entities have no marks in a text.
         entities = get_entities(self._state)
         if not len(entities):
@@ -405,7 +405,7 @@ class Injection:
         return Chosen(np.array(planned, dtype=np.int64), order, limit)
 
     def _fill_room(self, order: Rows, room: int) -> tuple[Rows, int]:
-        """Order the results so that those that fit into ``room`` bytes come first; return the order and their number."""
+        """Order the results so that those that fit into ``room`` bytes come first, whole or short; return their number."""
         whole, skipped = [], []
         minimum = 4 * self._count_tokens(self._pool.rows)
         for position in order.tolist():
@@ -423,7 +423,7 @@ class Injection:
         return np.array([*whole, *short, *rest], dtype=np.int64), len(whole) + len(short)
 
     def _compute_priority(self, tier: int, budget: int) -> Scores:
-        """Return the priority of each candidate in a tier under the ``inject`` policy."""
+        """Return each candidate's priority in a tier under the ``inject`` policy; 0 where it is not positive and finite."""
         pool, count = self._pool, len(self._pool.rows)
         agent = self._agent or ""
         inputs: dict[str, Callable[[], Column]] = {
@@ -445,7 +445,7 @@ class Injection:
         return np.where(positive if nulls is None else positive & ~nulls, values, 0.0)
 
     def _find_corrected(self, rows: Rows) -> Flags:
-        """Return a mask of the rows that an eligible newer memory of the project probably corrects."""
+        """Return a mask of rows that an eligible newer memory probably corrects, if ``linking`` is "corrections"."""
         result, edges = np.zeros(len(rows), dtype=np.bool_), self._state.edges
         if self._pack.settings["linking"] != "corrections":
             return result  # the edges may be about parts of texts
@@ -457,7 +457,7 @@ class Injection:
         return result
 
     def _are_elsewhere(self, rows: Rows) -> Flags:
-        """Return a mask of the rows that have files, if the task names files but none of these."""
+        """Return a mask of the rows with files of which the task names none; all False if it names no file or module."""
         if not len(self._of_task) and not self._spoken_of:
             return np.zeros(len(rows), dtype=np.bool_)
         files = self._state.lists["files"]
@@ -502,7 +502,7 @@ class Injection:
         return self._entries[row]
 
     def _plan(self, wanted: Flags, priority: Scores, tier: int, *, room: int) -> list[int]:
-        """Plan entries for the candidates that fit into ``room`` bytes; return their positions."""
+        """Add prompt entries for wanted candidates that fit into ``room`` bytes, by priority; return their positions."""
         positions = np.flatnonzero(wanted)
         positions = positions[np.lexsort((self._ranks[positions], -priority[positions]))]
         planned = []
@@ -670,7 +670,7 @@ class Injection:
 
 
 def _share_of_best(scores: Scores) -> Scores:
-    """Return each score divided by the best score, or 1 if no score is above 0."""
+    """Return each score divided by the best finite score, or 1 for each if no score is above 0."""
     top = float(np.max(scores, initial=0.0, where=np.isfinite(scores)))
     return scores / top if top > 0 else np.ones(len(scores))
 

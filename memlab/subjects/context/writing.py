@@ -396,7 +396,7 @@ def _write_steps(state: State, row: int) -> str:
 
 
 def _merge_group(group: list[Entry]) -> Entry:
-    """Return one entry that combines several entries of an entity."""
+    """Return one entry with the words of several entries of an entity, and the id, form and head of the first."""
     first = group[0]
     if len(group) == 1:
         return first
@@ -411,7 +411,7 @@ def _merge_group(group: list[Entry]) -> Entry:
 
 
 def _wrap_text(lines: list[str] | tuple[str, ...], weak: bool) -> str:
-    """Enclose lines in ``<memory>`` marks that carry a hash of the lines."""
+    """Enclose lines in ``<memory>`` marks that carry a hash of the lines, and add a note above."""
     inside = "".join(lines)
     number = hashlib.blake2b(inside.encode(), digest_size=4).hexdigest()
     note = f"{_NOTE} {_WEAK}" if weak else _NOTE

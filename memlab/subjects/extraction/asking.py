@@ -394,7 +394,7 @@ def _fold_text(text: str) -> str:
 
 
 def _check_line(text: str, max_length: int) -> str:
-    """Return a text as one line; raise _Dropped for an empty, long or unprintable text."""
+    """Return a text as one line; raise _Dropped if it is too long, unprintable, or without letters and digits."""
     line = " ".join(text.split())
     if len(line) > max_length or not any(map(str.isalnum, line)):
         raise _Dropped("an empty or overlong text")

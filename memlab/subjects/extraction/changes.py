@@ -294,7 +294,7 @@ def _find_loss(clause: ClauseWords, index: int) -> str | None:
 
 
 def _read_loss(clause: ClauseWords, position: int) -> Iterator[Fact]:
-    """Yield a loss, as in "My dog died", "Rex died" or "our car was stolen"."""
+    """Yield a loss, as in "My dog died", "Rex died" or "our car was stolen", or a separation from a partner."""
     start = clause.words[position].start
     has_owner = clause.low(position) in _OWNERS
     first = position + has_owner
@@ -370,7 +370,7 @@ def _list_states() -> frozenset[str]:
 
 @cache  # the tables of the language do not change
 def _list_plain_states() -> frozenset[str]:
-    """Return the lasting states without an article, such as "vegan"."""
+    """Return the lasting states that do not begin with an article, such as "vegan", except "dating"."""
     return frozenset(
         state
         for state in _list_states()

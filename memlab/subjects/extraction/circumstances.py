@@ -290,7 +290,7 @@ _SEVERAL_WORDS = 3
 
 
 def _is_specific(value: str) -> bool:
-    """Return whether a plan contains a name, a number or several content words."""
+    """Return whether a plan has a capital or digit after its first word, or several content words."""
     is_named = any(part[:1].isupper() or part[:1].isdigit() for part in value.split()[1:])
     return (
         is_named

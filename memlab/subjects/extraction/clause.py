@@ -383,7 +383,7 @@ class ClauseWords:
         return len(lows)
 
     def _refers_outside(self, index: int, lows: list[str]) -> bool:
-        """Return whether a pronoun in a value refers to something outside the value."""
+        """Return whether a third-person pronoun in a value has no name, relative or fitting plural before it."""
         for position, low in enumerate(lows):
             if low not in word_table("third-pronouns"):
                 continue
@@ -471,7 +471,7 @@ def _end_at_run_on(lows: list[str]) -> int:
 
 
 def _end_at_tails(lows: list[str]) -> int:
-    """Return the number of words in a value before an adverbial such as "these days"."""
+    """Return the number of words in a value before its adverbials and laughter at the end, such as "these days"."""
     end = len(lows)
     while end:
         sizes = (
@@ -644,7 +644,7 @@ def _may_state_property(
 
 
 def _follows_person(words: list[str], lows: list[str], position: int) -> bool:
-    """Return whether a name, a relative, "he" or "she" precedes a verb."""
+    """Return whether a name, a relative or possession, "he" or "she" precedes a verb, with only adverbs between them."""
     before = position - 1
     while before >= 0 and lows[before] in word_table("adverbs"):
         before -= 1

@@ -70,7 +70,7 @@ _ENOUGH = 9
 
 
 def _begins_negated(low: str) -> bool:
-    """Return whether a sentence begins with a negated event, as in "I haven't seen"."""
+    """Return whether the first words of a sentence contain a negated event, as in "I haven't seen"."""
     return holds(" " + " ".join(low.split()[:_MOST_BEFORE]) + " ", phrases("durable", "not-done"))
 
 
@@ -79,7 +79,7 @@ _MOST_BEFORE = 7
 
 
 def _refers_outside(words: list[str]) -> bool:
-    """Return whether a pronoun occurs before any noun to which it could refer."""
+    """Return whether a pronoun occurs before there are enough content words to which it could refer."""
     content = 0
     fillers = (
         vocabulary("negation", "fillers")
@@ -138,7 +138,7 @@ def has_happened(low: str) -> bool:
 
 
 def _skip_openers(low: str) -> str:
-    """Remove interjections and filler words from the start of a padded sentence."""
+    """Return a padded sentence without interjections and fillers before its first other word, "i" or "we"."""
     words = low.split()
     openers = vocabulary("acts", "openers") | vocabulary("negation", "fillers")
     first = next(

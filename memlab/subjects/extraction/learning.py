@@ -266,7 +266,7 @@ _SHORT_QUOTE = 25
 
 
 def _is_task(text: str) -> bool:
-    """Return whether a part of a text is an order, as in "It is flaky, please fix it"."""
+    """Return whether a part of a text's start is an order, as in "It is flaky, please fix it"."""
     parts = _PARTS.split(text[:400])
     return any(first_of(padded(words_of(part)), _list_orders()) is not None for part in parts)
 
@@ -297,9 +297,9 @@ def _went_wrong(message: Message) -> bool:
 
 
 def _build_procedure(task: Source, succeeded: list[str], failed: list[str]) -> Proposed | None:
-    """Return a procedure made of a task's successful tool calls, or None without such calls.
+    """Return a procedure made of a task's successful tool calls, or None for fewer than two steps.
 
-    Repeated calls count once. A procedure needs at least two steps.
+    Consecutive calls of the same tool count once.
     """
     steps = [
         name

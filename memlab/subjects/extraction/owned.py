@@ -442,7 +442,7 @@ def _read_short_value(clause: ClauseWords, index: int) -> ClauseValue | None:
 
 
 def _has_name(clause: ClauseWords, start: int, stop: int) -> bool:
-    """Return whether any word from ``start`` to ``stop`` is a name, number or code."""
+    """Return whether any word from ``start`` to before ``stop`` is capitalised, a number or a code."""
     return any(
         clause.is_capital(index) or _CODE.search(clause.low(index))
         for index in range(start, min(stop, len(clause)))

@@ -171,7 +171,7 @@ def _rate_study(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_knowledge(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate how plausibly a person knows a value, such as a language."""
+    """Rate a thing that a person knows; names and languages are plausible, other content is not."""
     allowed = {
         "a",
         "some",
@@ -195,7 +195,7 @@ def _rate_knowledge(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_age(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate an age; everything except a number up to the oldest age is implausible."""
+    """Rate an age; a number from 1, or for the user from the youngest writer's age, to the oldest age is plausible."""
     if not value.isdigit() or not 0 < int(value) <= _OLDEST:
         return "no"
     return "fine" if subject != USER or int(value) >= _YOUNGEST_WRITER else "no"
@@ -221,7 +221,7 @@ def _rate_food(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_employer(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate an employer; a field such as "Web development" is doubtful."""
+    """Rate an employer; a field such as "Web development" is doubtful, a wrong first word implausible."""
     if (
         words[-1] in vocabulary("names", "fields")
         and len(words) <= _FEWEST_OF_THINGS
@@ -260,7 +260,7 @@ def _rate_language(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_place(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a place; names and nouns of places are plausible, most other words doubtful."""
+    """Rate a place; listed words are implausible, unnamed values such as "the corner" doubtful, most others plausible."""
     is_named = any(part[:1].isupper() for part in value.split())
     if words[0] in _plausible_words("no-places") or (
         words[-1] in _NO_PLACE_ALONE and not is_named and len(words) <= _FEWEST_OF_THINGS
@@ -283,7 +283,7 @@ _NO_PLACE_ALONE = frozenset(
 
 
 def _rate_name(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a person's name; a capitalised word is plausible unless it is an ordinary word."""
+    """Rate a person's name; a capitalised value is plausible unless it is ordinary words or long and all in capitals."""
     if all(is_plain_word(word) for word in words):
         return "no"  # "I'm Terminator", "I am International Relations"
     is_shouted = value.isupper() and len(value) > _LONGEST_SHOUTED
@@ -350,7 +350,7 @@ def _rate_being(subject: str, value: str, words: list[str]) -> Plausibility:
 def _rate_thing(subject: str, value: str, words: list[str]) -> Plausibility:
     """Rate a statement about a thing, such as "the port is 8443".
 
-    A specific value as in "The staging port is 8443" is doubtful, and other values are implausible.
+    A value of the team is plausible. A specific value, or one of a subject without a capital, is doubtful.
     """
     if "team's" in words:
         return "fine"
@@ -385,7 +385,7 @@ def _rate_role(subject: str, words: list[str]) -> Plausibility:
 
 
 def _is_role(words: list[str]) -> bool:
-    """Return whether the leading noun phrase of a value names a role of persons."""
+    """Return whether one of the last three words of a value's leading noun phrase names a role of persons."""
     end = next(
         (n for n, word in enumerate(words) if n and word in _plausible_words("noun-ends")),
         len(words),

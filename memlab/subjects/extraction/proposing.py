@@ -204,7 +204,7 @@ _OTHERS_WORDS = frozenset(("far", "labelled", "played"))
 
 
 def _read_user_setting(message: Message, *, role_play: bool) -> Setting | None:
-    """Return the signs of a user's message, or None if the message has a named speaker."""
+    """Return the signs of a user's message, or None for another role or a named speaker."""
     if message.role != "user" or message.speaker is not None:
         return None
     return read_setting(message.text, role_play=role_play)
@@ -296,7 +296,7 @@ def _index_memorable_phrases() -> dict[str, tuple[str, ...]]:
 
 
 def _adjust_for_small_talk(fact: Fact, message: Message) -> float:
-    """Return the confidence of a fact, which is lower in small talk of named speakers."""
+    """Return the confidence of a fact, at most ``DOUBTFUL`` in small talk of named speakers."""
     own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
     small_talk = fact.kind == "fact" or (
         fact.predicate == "is" and not own and "their" not in fact.value.split()
@@ -323,7 +323,7 @@ def _name_subject(subject: str) -> str:
 def _propose_shared(
     answered: list[Fact], answer: Completed | None, facts: list[Fact], source: Source
 ) -> Iterator[Proposed]:
-    """Yield one memory that quotes everything that a user shared in a message."""
+    """Yield one memory that quotes the confident facts about themselves that a user shared in a message, if any."""
     message = source.message
     own = [
         fact for fact in facts if _is_of_user(fact.subject) and fact.confidence >= _WORTH_SHARING
@@ -454,7 +454,7 @@ _NO_SUCH = re.compile(
 
 
 def _choose_rule(low: str, *, of_user: bool, has_question: bool) -> str | None:
-    """Return the rule by which to remember a sentence, or None if no rule applies."""
+    """Return the rule by which to remember a user's sentence, or None if no rule applies."""
     if of_user and corrects(low, answers_question=has_question) and _NO_SUCH.match(low) is None:
         return "corrects"
     if of_user and tells_event(low):

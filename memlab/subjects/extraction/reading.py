@@ -395,7 +395,7 @@ def _is_lasting_value(
 
 
 def _last_word(value: str) -> str:
-    """Return the last word of a value in lower case, or "" if the value contains a name."""
+    """Return the last word of a value in lower case, or "" if a later word than the first has a capital."""
     return (
         ""
         if any(part[:1].isupper() for part in value.split()[1:])
@@ -404,7 +404,7 @@ def _last_word(value: str) -> str:
 
 
 def _is_in_capitals(text: str, start: int, stop: int) -> bool:
-    """Return whether a clause is in capitals, so that capitals do not mark names."""
+    """Return whether a longer part of a text is all in capitals, so that capitals do not mark names."""
     letters = [sign for sign in text[start:stop] if sign.isalpha()]
     return len(letters) > _SHOUTED and all(sign.isupper() for sign in letters)
 

@@ -211,7 +211,7 @@ def _find_quoting(state: State, row: int) -> list[int]:
 
 
 def _is_quoted_elsewhere(state: State, row: int, extracted_row: int, quotation: str) -> bool:
-    """Return whether another active memory of the same speaker contains a quotation."""
+    """Return whether another active memory of the same speaker, not an extracted one, contains a quotation."""
     status, speaker = state.names["status"], state.names["speaker"].codes
     is_active = np.isin(status.codes, [status.code(word) for word in RECALLABLE])
     is_active &= speaker == speaker[row]

@@ -535,7 +535,7 @@ class _Work:
 
 
 def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
-    """Return a text about a failure, the steps after it and the next result."""
+    """Return a text about a failure, the steps after it and the next result; "" for a second failure without steps."""
     # What failed comes first, then what replaced it, then what made it pass.
     failing = call.parts[call.program]
     passing = (
@@ -567,7 +567,7 @@ def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
 
 
 def _list_targets(command: str) -> set[str]:
-    """Return the set of a command's words of at least three letters, without the program and options."""
+    """Return the words of a command after the program that begin with a letter and have at least three characters."""
     return {word for word in command.split()[1:] if word[0].isalpha() and len(word) > 2}
 
 
@@ -650,7 +650,7 @@ def _choose_sort(sentence: str, low: str, *, by_user: bool, is_first: bool) -> s
 
 
 def _states(sentence: str) -> bool:
-    """Return whether a sentence states something about the project."""
+    """Return whether the first sentence of a text is a statement without a hedge."""
     part = next(read_sentences(sentence), None)
     return part is not None and part.act == "statement" and not part.hedged
 
@@ -661,7 +661,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def _is_request(sentence: str) -> bool:
-    """Return whether a user's sentence asks something, with or without a question mark."""
+    """Return whether a user's sentence begins, after openers, with a word that asks for something."""
     words = _split_words(_LEAD.sub("", sentence))
     while words and words[0] in vocabulary("acts", "openers"):
         del words[0]
@@ -669,7 +669,7 @@ def _is_request(sentence: str) -> bool:
 
 
 def _telling_words(text: str) -> set[str]:
-    """Return the words of a text that carry content."""
+    """Return the distinct words of a text that are not fillers."""
     return {word for word in words_of(text) if word not in vocabulary("negation", "fillers")}
 
 

@@ -195,7 +195,7 @@ def _without_vocative(sentence: str) -> str:
 
 
 def _without_openers(words: list[str]) -> list[str]:
-    """Return the words of a sentence without interjections at the start."""
+    """Return the words of a sentence without interjections at the start, of which a limited number is removed."""
     position = 0
     while position < min(len(words), _MOST_OPENERS) and words[position] in vocabulary(
         "acts", "openers"
@@ -207,7 +207,7 @@ def _without_openers(words: list[str]) -> list[str]:
 # Built once, because the union of the tables is looked up for every sentence.
 @cache
 def _setting_words() -> frozenset[str]:
-    """Return the words that begin an adverbial phrase before the subject, such as "when"."""
+    """Return the words that may precede the subject: openers, and beginnings of adverbial phrases such as "when"."""
     return vocabulary("extraction", "settings", "openers") | {
         "last",
         "this",
@@ -254,7 +254,7 @@ def _begins_question(low: str) -> bool:
 
 
 def _is_reaction(low: str, body: str, count: int) -> bool:
-    """Return whether a sentence only thanks, praises or agrees."""
+    """Return whether a short enough sentence only thanks, praises or agrees, or has only openers."""
     if count > _LONGEST_REACTION:
         return False
     if not body.strip():
@@ -271,7 +271,7 @@ def _is_reaction(low: str, body: str, count: int) -> bool:
 
 
 def _tells_event(low: str) -> bool:
-    """Return whether a reaction also reports an event, as in "Thanks, I moved last week"."""
+    """Return whether padded words report an event or name a time, as in "Thanks, I moved last week"."""
     return holds(low, phrases("utterance", "events")) or holds(low, phrases("utterance", "times"))
 
 

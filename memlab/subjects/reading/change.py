@@ -117,7 +117,7 @@ def read_values(text: str) -> Values:
 
 
 def _normalize_number(word: str) -> str:
-    """Return a number as digits, so that "five" equals "5"."""
+    """Return a number as digits, so that "five" equals "5"; other words without commas and final full stops."""
     number = number_of(word.lower())
     return f"{number:g}" if number is not None else word.replace(",", "").rstrip(".")
 
@@ -478,7 +478,7 @@ def moves_a_value(later: Telling, earlier: Telling) -> bool:
 
 
 def _named_counts(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, PlacedValue]]:
-    """Yield pairs of counts in which the later count follows its unit.
+    """Yield pairs of an earlier count with a unit and a later count without a unit that has the unit near it.
 
     An example is "the number of cards went up to 10".
     """

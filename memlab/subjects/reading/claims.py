@@ -537,7 +537,7 @@ def _is_same_time(new: Claim, old: Claim) -> bool:
 
 
 def _contains_denied(denying: Claim, other: Claim) -> bool:
-    """Return whether ``other`` contains every content word that ``denying`` denies."""
+    """Return whether ``other`` has each content word of ``denying`` except numbers, or a word that implies it."""
     holding = _stem_sets("holding")
     core = denying.stems - _LIGHT
     if not core:

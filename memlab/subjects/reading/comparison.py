@@ -155,7 +155,7 @@ def read_text(text: str) -> Reading:
 
 
 def _statement_spans(text: str, sentence: Sentence) -> list[tuple[int, int]]:
-    """Return the spans of a sentence that are statements or standing rules."""
+    """Return the spans of a sentence that are statements, standing rules, denials or presuppositions of a question."""
     if sentence.act == "order":
         return (
             [(sentence.start, sentence.stop)]
@@ -581,7 +581,7 @@ def _get_owner(holder: str, user_speaks: bool) -> str:
 
 
 def _contains_name(name: str, value: str) -> bool:
-    """Return whether a value equals a name or has the name as one of its words."""
+    """Return whether a value is not empty and equals a name or one of the name's words."""
     return bool(value) and (value in name.split() or name == value)
 
 

@@ -216,7 +216,7 @@ _USES = re.compile(
 
 
 def _tool_class_slots(text: str) -> list[Slot]:
-    """Return a slot for each known tool in a text, named by the class of the tool."""
+    """Return a slot for each known tool that a text says is used or not, named by the class of the tool."""
     slots: list[Slot] = []
     for match in _USES.finditer(text):
         words = match["value"].lower().rstrip(".,;").split()
@@ -385,7 +385,7 @@ def _read_holder(who: str | None, before: str) -> str:
 
 
 def _strip_value(value: str) -> str:
-    """Return a value in lower case without punctuation, leading articles and trailing words."""
+    """Return a value in lower case up to its first ending word, without punctuation, leading articles and possessives."""
     words = [word.strip(".,;:!?\"'()") for word in value.lower().split()]
     while words and words[0] in ("the", "a", "an", "my", "our", "their", "his", "her"):
         words = words[1:]
