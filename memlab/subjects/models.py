@@ -159,7 +159,7 @@ def _exchange(
 
 
 def _read_wait(response: HTTPResponse) -> float:
-    """Return the seconds that a server asks a client to wait, by default 0."""
+    """Return the seconds that a server asks a client to wait; 0 without such a header or for a date."""
     try:
         return max(float(response.headers.get("Retry-After", "0")), 0.0)
     except ValueError:  # a date, which is too far away to wait for

@@ -260,7 +260,7 @@ class Session:
         return attributed
 
     def _read_turns(self) -> list[dict[str, str]]:
-        """Return the stored turns of the session as messages."""
+        """Return the stored active turns of the session as messages."""
         turns = self._agent.memories.filter(
             pl.col("session") == self.name, pl.col("kind") == "turn", pl.col("status") == "active"
         )

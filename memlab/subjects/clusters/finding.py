@@ -313,7 +313,7 @@ def number_by_size(labels: Ints, rows: Ints) -> Ints:
 
 
 def _label_dense(points: Floats, min_size: int) -> Ints:
-    """Return the cluster labels of HDBSCAN; noise and zero vectors get the label -1."""
+    """Return the cluster labels of HDBSCAN; noise, zero vectors and any of fewer than ``2 * min_size`` vectors get -1."""
     labels = np.full(len(points), -1, dtype=np.int64)
     nonzero = np.flatnonzero(points.any(axis=1))
     if len(nonzero) < 2 * min_size:

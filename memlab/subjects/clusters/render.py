@@ -213,7 +213,7 @@ def _draw_groups(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
 
 
 def _choose_groups(frames: Mapping[str, pl.DataFrame]) -> tuple[str, str, pl.DataFrame]:
-    """Return the title and unit of a chart, with the size and keywords of each group."""
+    """Return a title, a unit, and the size and two keywords of each community, or else cluster, or else kind."""
     communities, clusters, kinds = (frames[name] for name in ("communities", "clusters", "kinds"))
     words = pl.col("words").list.head(2)
     if communities.height:
@@ -225,7 +225,7 @@ def _choose_groups(frames: Mapping[str, pl.DataFrame]) -> tuple[str, str, pl.Dat
 
 
 def _shorten_count(count: int) -> str:
-    """Return a count in at most four characters, such as 94k.
+    """Return a count in thousands or millions with two or more digits, such as 94k; below 1,000 in full.
 
     >>> [_shorten_count(count) for count in (999, 2_345, 93_814, 2_345_678)]
     ['999', '2.3k', '94k', '2.3M']

@@ -242,7 +242,7 @@ _TIMES = ("created", "accessed")
 
 
 def _count_kinds(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the number, share, importance and use of the memories of each kind."""
+    """Return each kind's number and share of memories, mean importance, share in use, and sums of use; largest first."""
     counted = frame.group_by("kind").agg(
         pl.len().cast(pl.Int64).alias("memories"),
         pl.col("importance").mean(),
@@ -327,7 +327,7 @@ def _group_keywords(state: State, rows: Ints, groups: Ints, count: int, seed: in
 
 
 def _key_memories(state: State, frame: pl.DataFrame, shape: Topology) -> pl.DataFrame:
-    """Return the memories that are both important and often used, in descending score."""
+    """Return at most ``_KEY`` memories that are both important and often used, in descending score."""
     scores = key_scores(frame["importance"].to_numpy(), frame["access"].to_numpy())
     best = (
         frame.select("memory_id", "importance", "access", "kind")

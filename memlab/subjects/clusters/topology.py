@@ -199,7 +199,7 @@ def _community_table(
 def _find_central(
     edges: Edges, nodes: Ints, community: Ints, joined: tuple[Ints, Ints, Ints], count: int
 ) -> pl.Series:
-    """Return the ids of the memories with the greatest edge weight in each community."""
+    """Return each community's first memory ids by total weight of their edges within the community, greatest first."""
     numbers, left, right = joined
     within = _both_labelled(community, left, right) & (community[left] == community[right])
     weight = edges.weight[numbers[within]]
@@ -376,7 +376,7 @@ def count_layers(memories: pl.DataFrame, now: When) -> Layers:
 
 
 def _count_memories(memories: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """Count memories by group and layer, with 0 for combinations without memories."""
+    """Return the number and the share in its group of memories of each group and layer, with 0 for none."""
     combinations = pl.DataFrame({"layer": pl.Series(LAYERS, dtype=_WORDS)})
     if by:
         combinations = memories.select(by).unique().join(combinations, how="cross")

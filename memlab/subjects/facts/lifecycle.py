@@ -66,7 +66,7 @@ def ends_fact(new: Triple, old: Triple) -> bool:
 
 
 def _replaces_value(new: Triple, old: Triple) -> bool:
-    """Return whether a new fact gives a single-valued property another value."""
+    """Return whether a new fact gives a single-valued property another value, or chooses another alternative."""
     is_favourite = new.predicate.startswith(("favourite-", "favorite-"))
     if new.predicate == old.predicate and (
         is_favourite or new.predicate in _lifecycle_words("one-value")

@@ -68,7 +68,7 @@ def convert_to_third_person(text: str) -> str | None:
 
 
 def _convert_verb(word: str) -> str:
-    """Convert a first-person verb to the third person."""
+    """Return the third-person form of a first-person verb in lower case; an unknown verb keeps its form."""
     verb = word.lower()
     return _index_verbs().get(verb, verb)
 

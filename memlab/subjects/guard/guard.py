@@ -280,7 +280,7 @@ def _track(lab: Any, record: GuardRecord, judged: int) -> pl.DataFrame:
 
 
 def _read_shadow(lab: Any, record: GuardRecord) -> pl.DataFrame:
-    """Return a comparison of both packs' results for each recall under a shadow guard."""
+    """Return a row per recall under a shadow guard: share of common results, reward, and reward of the pack's results."""
     slates = lab.slates()
     decisions = slates.decisions.filter(
         pl.col("decision") > record.seq, pl.col("challenge").is_not_null()

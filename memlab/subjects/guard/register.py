@@ -97,7 +97,7 @@ class GuardRecord:
             self._close()
 
     def _close(self) -> None:
-        """Add the oldest recall to the sequence after enough later recalls were judged."""
+        """Add the oldest recalls to the sequence, each after enough later recalls were judged."""
         while len(self.judged) > self.options["wait"]:
             decision = next(iter(self.judged))
             guarded, total, count = self.judged.pop(decision)

@@ -250,7 +250,7 @@ def _move_batches(
 
 
 def _read_bundle(core: Core, projects: list[str | None] | None) -> Bundle:
-    """Return the memories and edges of some projects; None means the whole lab."""
+    """Return the memories, except purged ones, and edges of some projects; for None, return the whole lab."""
     from memlab.io.formats import build_bundle, compute_lab_id
 
     where = None

@@ -185,7 +185,7 @@ class Loaded(_Incoming, Report):
         )
 
     def _describe_speakers(self) -> str:
-        """Return the number of speakers, and the names of the most frequent speakers."""
+        """Return the number of speakers, and the names of the most frequent speakers; "" without speakers."""
         counts = self.rows["speaker"].drop_nulls().value_counts(sort=True)
         names = [f"{clip(name, 40)} ({count:,})" for name, count in counts.iter_rows()]
         return f"{len(names):,}: {_join_first(names, _MAX_SPEAKERS)}" if names else ""
@@ -200,7 +200,7 @@ class Loaded(_Incoming, Report):
         )
 
     def _describe_times(self) -> str:
-        """Return the first and last time of the rows, and the number of rows without a time."""
+        """Return the first and last time of the rows, and the number of rows without a time; "" without times."""
         times = self.rows["at"].drop_nulls()
         if times.is_empty():
             return ""
@@ -211,7 +211,7 @@ class Loaded(_Incoming, Report):
         )
 
     def _count_guesses(self) -> list[tuple[str, str, int]]:
-        """Return each guess with the number of its sources, the most frequent guess first."""
+        """Return the most frequent guesses as tuples of field, guess and number of sources, the most frequent first."""
         counts = self.guessed.group_by("field", "taken", maintain_order=True).len()
         return counts.sort("len", descending=True, maintain_order=True).rows()[:_MAX_GUESSES]
 
@@ -236,7 +236,7 @@ class Loaded(_Incoming, Report):
 
 
 def _join_counts(counts: Mapping[str, int]) -> str:
-    """Return names with their counts as one text, the most frequent name first."""
+    """Return the most frequent names with their counts as one text, and the number of omitted names."""
     ordered = sorted(counts.items(), key=lambda item: -item[1])
     return _join_first([f"{name} ({count:,})" for name, count in ordered], _MAX_GUESSES)
 

@@ -376,7 +376,7 @@ def _find_nearest_old(
     eligible: Flags | None,
     count: int,
 ) -> tuple[Ints, Ints, Floats]:
-    """Return pairs of new rows with the nearest eligible stored memories."""
+    """Return pairs of each new row with its ``count`` nearest eligible stored memories."""
     old_rows = joint.state.drop_unembedded(old_rows)
     if not len(old_rows):
         return _no_pairs()
@@ -415,7 +415,7 @@ def _find_nearest_old(
 def _find_nearest_new(
     joint: PairedState, rows: Ints, peers: Ints, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Return pairs of new rows with the nearest earlier new rows of the same scope."""
+    """Return pairs of each new row with its ``count`` nearest earlier new rows of the same scope."""
     if not len(peers):
         return _no_pairs()
     vectors, queried = joint.vectors(rows)
@@ -439,7 +439,7 @@ def _search_blocks(
     *,
     before: bool = False,
 ) -> tuple[Ints, Ints, Floats]:
-    """Return pairs of each row with the nearest `searched` rows, computed in blocks.
+    """Return pairs of each row with its ``count`` nearest `searched` rows, computed in blocks.
 
     With `before`, only earlier rows count.
     """
@@ -471,7 +471,7 @@ class _Similarities(Protocol):
 def _find_by_names(
     joint: PairedState, rows: Ints, old_rows: Ints
 ) -> list[tuple[Ints, Ints, Floats]]:
-    """Return pairs of reports of a change with stored memories that contain a name of the report.
+    """Return pairs of reports of a change with recent stored memories that contain a name of the report.
 
     The pairs have no similarity, because their texts may be about it in different words.
     """
@@ -526,7 +526,7 @@ def _find_by_subject(
 def _find_by_fact(
     joint: PairedState, row: int, others: Ints, predicate: str | None, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Pair a new fact with the nearest memories and with facts of the same predicate.
+    """Pair a new fact with the ``count`` nearest of the rows ``others``, and with all of them of its predicate.
 
     Return three arrays of equal length: the new fact's row, repeated; the rows of the others; and their cosines.
     """
@@ -547,7 +547,7 @@ def _find_by_fact(
 
 
 def _select_rows(joint: PairedState, rows: Ints, column: str, name: str) -> Ints:
-    """Return the ascending rows whose value in a column is ``name``."""
+    """Return those of the ascending ``rows`` whose value in a column is ``name``."""
     boundary = int(np.searchsorted(rows, joint.size)) if joint.fresh is not None else len(rows)
     names = joint.state.names[column]
     stored_matches: Ints = rows[:boundary][names.codes[rows[:boundary]] == names.code(name)]

@@ -38,7 +38,7 @@ _CORRECTED = 20
 
 
 def _may_correct(state: State, columns: Mapping[str, list[Any]], texts: Sequence[str]) -> bool:
-    """Return whether any new row reports a change, or may already be corrected.
+    """Return whether any new row, except turns, reports a change, or may already be corrected.
 
     A row that began before the newest memory of the lab may be.
     """

@@ -124,7 +124,7 @@ class Pairs:
         return np.asarray(new == old, dtype=np.bool_) & ~unknown, unknown
 
     def _single_valued(self) -> tuple[Flags, Flags]:
-        """Return a mask of new facts with a single-valued predicate, and a mask of nulls."""
+        """Return a mask of pairs whose new fact has a single-valued predicate, and a mask of pairs without a predicate."""
         predicates = self.new.word("predicate")
         declared = str(self.new.pack.settings["single-valued"])
         is_single = np.array(
@@ -138,7 +138,7 @@ class Pairs:
         return is_single[self.first], unknown[self.first]
 
     def _days_apart(self) -> Floats:
-        """Return the days between the creation of the old memory and of the new memory."""
+        """Return the days from the creation of the old memory to that of the new memory; negative if the old is later."""
         # the difference of two extreme instants does not fit 64 bits
         new = self.new.number("created").astype(np.float64)
         old = self.old.number("created").astype(np.float64)

@@ -407,7 +407,7 @@ class _Decision:
             self.combined.setdefault(fresh, []).append(other)
 
     def _find_survivor(self, row: int) -> int:
-        """Return the memory into which a row was merged, or the row if it was not merged."""
+        """Return the memory that replaced a new row, or the row itself if none did."""
         return self.root.get(row, row)
 
     def _replace_by(self, fresh: int, other: int, outcome: Outcome) -> bool:
@@ -504,7 +504,7 @@ class _Decision:
         )
 
     def _collect_edges(self) -> tuple[Ints, Ints, Values, Floats]:
-        """Return the edges to add between memories that conflict or are related."""
+        """Return the edges to add between memories that conflict or are related, without those that exist already."""
         survivor_of = np.arange(self.joint.total)
         for row, root in self.root.items():
             survivor_of[row] = root
@@ -632,7 +632,7 @@ class _Decision:
         return line is None or line.killer is not None
 
     def _timeline_ends(self, rows: Ints, default_ends: Ints) -> Ints:
-        """Return the end of validity of each superseded memory."""
+        """Return the end of validity of each row: of its last interval if its timeline changed, else its default."""
         ends = default_ends.copy()
         for position, row in enumerate(rows.tolist()):
             line = self.timeline.lines.get(row)

@@ -171,7 +171,7 @@ def _readme(text: str) -> Iterator[str]:
 
 
 def _is_sentence(text: str, minimum: int) -> bool:
-    """Return whether a text is a sentence of at least ``minimum`` characters."""
+    """Return whether a text is printable prose of at least ``minimum`` characters and two words."""
     text = text.strip()
     plain = (
         text.isprintable()
@@ -231,7 +231,7 @@ def _table(value: Any) -> dict[str, Any]:
 
 
 def _settings(values: Mapping[str, Any]) -> str:
-    """Return plain settings as text, such as "tabWidth 2, semi false"."""
+    """Return plain settings as text of at most 200 characters, such as "tabWidth 2, semi false"."""
     plain = {
         name: value
         for name, value in sorted(values.items())

@@ -159,7 +159,7 @@ def _group_by_folder(files: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _module_of_test(path: str, modules: Mapping[str, Module], owner: Mapping[str, str]) -> str:
-    """Return the module under test, according to the test's folder or name."""
+    """Return the module under test, according to the test's folder or name, or else the test's folder."""
     whole = PurePosixPath(path)
     parts = [part for part in whole.parts[:-1] if part not in _TEST_PARTS]
     match = _TEST_STEM.fullmatch(whole.stem)
@@ -244,7 +244,7 @@ class _ImportResolver:
                         yield from self._resolve(_join_path(folder, target[len(package) + 1 :]))
 
     def _python(self, here: str, dotted: str, name: str) -> Iterator[str]:
-        """Yield the file to which a relative or absolute Python import refers."""
+        """Yield the file or folder to which a relative or absolute Python import refers, if it is in the project."""
         dots = len(dotted) - len(dotted.lstrip("."))
         parts = [part for part in dotted.strip(".").split(".") if part]
         if dots:
@@ -305,7 +305,7 @@ def _description(module: Module, tree: Tree) -> str:
 
 
 def _sentence(text: str, path: str) -> str:
-    """Return the first sentence of a docstring, README paragraph or comment."""
+    """Return the first sentence of a docstring, README paragraph or comment, cut if long; "" if there is none."""
     if path.endswith((".py", ".pyi")):
         match = re.match(
             r"""(?:\s*#[^\n]*\n)*\s*[rRuU]?(\"{3}|'{3})(.+?)(?:\1|\n\s*\n)""", text, re.S
