@@ -518,7 +518,7 @@ def _turns(gap: float, term: float) -> bool:
 
 
 def _find_branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["both", "a", "b"]:
-    """Return which of two items, "a", "b" or "both", has a graph node as a score term."""
+    """Return "a", "b" or "both" for the items that have a graph node as a score term; ``a`` and ``b`` are their nodes."""
     if index in a and index in b:
         return "both"
     return "a" if index in a else "b"
@@ -570,7 +570,7 @@ def _signed(value: float) -> str:
 
 
 def _number(value: Any) -> bool:
-    """Return whether a value is a number."""
+    """Return whether a value is a float, as all numbers of a policy are."""
     return isinstance(value, float)
 
 

@@ -131,7 +131,7 @@ def read_tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, st
 
 
 def _kind(name: str, called: bool) -> str:
-    """Return the token class of a name; ``called`` is True after an opening bracket."""
+    """Return the token class of a name, or "" for a plain one; ``called`` is True after an opening bracket."""
     if name in _BINDING or (called and name in _DEFINING):
         return "keyword"
     if name in LITERALS:

@@ -96,7 +96,7 @@ def rules_of(path: str, text: str) -> Iterable[str]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each line outside code, front matter and comments, with its heading."""
+    """Yield pairs of a heading and a line below it, outside code, front matter and comments; "" for a heading itself."""
     # An entry of a list may continue on indented lines, so it is yielded when the next line begins something else.
     text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)

@@ -120,7 +120,7 @@ def _find_questions(state: State, count: int) -> list[_Query]:
 
 
 def _top(core: Core, state: State, pack: Pack, query: _Query, limit: int) -> list[int]:
-    """Return the ids that a pack retrieves for a query, without the query's own message."""
+    """Return the first ``limit`` ids that a pack retrieves for a query, without the query's own message."""
     text, project, own = query
     filters, _ = apply_switches(core.store, state, project, Filters.of())
     question = Question(text, project=project, filters=filters, at=core.store.clock())
@@ -129,7 +129,7 @@ def _top(core: Core, state: State, pack: Pack, query: _Query, limit: int) -> lis
 
 
 def _agreement(ones: list[list[int]], others: list[list[int]]) -> tuple[float, int]:
-    """Return the share of common results, and the number of queries with the same first result."""
+    """Return the share of results of ``ones`` that ``others`` has too, and the number of queries with equal first ones."""
     common = sum(len(set(first) & set(second)) for first, second in zip(ones, others, strict=True))
     same_first = sum(first[:1] == second[:1] for first, second in zip(ones, others, strict=True))
     return common / max(1, sum(map(len, ones))), same_first

@@ -98,7 +98,7 @@ def find_fall(
 def _find_revert(
     versions: VersionLog, pack: Pack, hash: str
 ) -> tuple[str | None, int | str, str, str] | str:
-    """Return the version or event that restores a pack, or the reason that there is none."""
+    """Return the slot, version or event, its name and the hash to restore a pack, or the reason that there is none."""
     now = versions.pack
     slots = [
         slot for slot, policy in pack.policies.items() if now.policies[slot].hash != policy.hash

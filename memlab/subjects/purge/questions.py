@@ -181,7 +181,7 @@ def _positions(ascending: Hashes, hashes: Hashes) -> Ints:
 
 
 def _names_in(texts: Collection[str]) -> Iterator[str]:
-    """Yield the names and numbers in texts, in case-folded form.
+    """Yield the names and numbers of three or more characters in texts, in case-folded form.
 
     A name is a word with a digit, or with a capital that does not begin a sentence.
     """

@@ -203,7 +203,7 @@ class Wanted:
         return sorted(wanted)
 
     def _by_name(self, name: int | str, project: str | None) -> list[int]:
-        """Return the memories with an id, ref or text; ``project`` limits the memories."""
+        """Return the memories with a ref, or else a text, or else an id; ``project`` limits memories by ref or text."""
         # refs of benchmarks are digits too, and the ids of a file are texts
         text = name.strip() if isinstance(name, str) else ""
         for table in self._tables if text else ():

@@ -160,7 +160,7 @@ class Scores(Report):
         return self._changed(policy, policy)
 
     def _changed(self, policy: str, missing: str) -> pl.DataFrame:
-        """Return the questions that exactly one of a policy and the active pack answers."""
+        """Return the questions that ``missing``, the active pack or the policy, does not answer and the other one does."""
         if policy not in self.policies:
             raise UnknownName("policy of these scores", policy, self.policies)
         active, other = (
@@ -479,7 +479,7 @@ def _rank(
 
 
 def _order_by(expression: pl.Expr, slate: Slate, memories: pl.DataFrame) -> list[int]:
-    """Return a recall's candidates in descending order of an expression."""
+    """Return the ids of a recall's candidates in descending order of an expression, without those of no finite value."""
     columns = memories.with_columns(memory_id=pl.col("id").cast(pl.Int64))
     frame = slate.frame.join(columns, on="memory_id", how="left", suffix="_of_memory")
     for column in expression.meta.root_names():
@@ -501,7 +501,7 @@ def _order_by(expression: pl.Expr, slate: Slate, memories: pl.DataFrame) -> list
 def _best_ranks(
     rankings: Sequence[Sequence[int]], evidence: Sequence[Collection[int]]
 ) -> list[int | None]:
-    """Return the best rank of a wanted memory for each question, or None if not ranked."""
+    """Return the best rank of a wanted memory for each question, from 1, or None if not ranked."""
     return [
         next((rank for rank, id in enumerate(ranking, 1) if id in wanted), None)
         for ranking, wanted in zip(rankings, evidence, strict=True)
