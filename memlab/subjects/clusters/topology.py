@@ -165,7 +165,7 @@ def _community_table(
     joined: tuple[Ints, Ints, Ints],
     seed: int,
 ) -> pl.DataFrame:
-    """Return the table of communities; see ``Topology``."""
+    """Return a row for each community, as ``Topology.communities``."""
     count = len(partition)
     left, right = pairs
     labelled = _both_labelled(community, left, right)
@@ -232,7 +232,7 @@ def _bridge_table(edges: Edges, partition: Communities) -> pl.DataFrame:
 
 
 def _relation_table(edges: Edges, numbers: Ints) -> pl.DataFrame:
-    """Return the table of relations; see ``Topology``."""
+    """Return a row for each relation of the edges ``numbers``, as ``Topology.relations``."""
     codes = edges.relation[numbers].astype(np.int64)
     frame = pl.DataFrame(
         {

@@ -168,7 +168,7 @@ def _contains_name(text: str, name: str) -> bool:
 
 
 def _compile_phrase(words: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that matches words in sequence, with any characters between them."""
+    """Return a pattern of whole words in sequence, with only spaces or punctuation between them, in any case."""
     joined = r"[\W_]+".join(re.escape(word).replace("'", "['\u2019]") for word in words)
     return re.compile(rf"(?<![^\W_]){joined}(?![^\W_])", re.IGNORECASE)
 
@@ -374,10 +374,7 @@ def _restate_fact(work: _Work, fact: Fact, old_fact: tuple[str, str, str], colum
 
 
 def _read_same_form(words: Wording, old_fact: tuple[str, str, str]) -> str | None:
-    """Return the new value if two sentences differ in nothing else, or None.
-
-    Return None if the sentences differ elsewhere.
-    """
+    """Return the new value if two sentences differ in nothing else, or None."""
     subject, predicate, value = old_fact
     for form in _subject_forms(subject):
         prefix, separator, suffix = fact_text(form, predicate, "\0").partition("\0")
@@ -393,14 +390,14 @@ def _read_same_form(words: Wording, old_fact: tuple[str, str, str]) -> str | Non
 
 
 def _is_value(text: str) -> bool:
-    """Return whether a text can be the value of a fact."""
+    """Return whether a text is short and has no clause, denial or change, so that it can be the value of a fact."""
     words = words_of(text)
     is_plain = not _CLAUSE.search(text) and len(text) <= _LONGEST_NAME
     return is_plain and 0 < len(words) <= _MOST_WORDS and _change_words().isdisjoint(words)
 
 
 def _read_single_fact(text: str, subject: str, predicate: str) -> Fact | None:
-    """Return the one fact that a text states about a subject, or None for several facts.
+    """Return the one fact that a text states, preferably about a subject, or None for no or several facts.
 
     If there are several, those with the same predicate are preferred.
     """

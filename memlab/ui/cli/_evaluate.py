@@ -393,7 +393,7 @@ def evolve(
 
 
 def _write_winner(pack: memlab.Pack, path: Path) -> Path:
-    """Write a pack as a text, or as a published pack if it needs texts of other packs."""
+    """Write a pack as a text, or as a published pack if it needs texts of other packs; return the path."""
     text = pack.sources[0]
     if path.suffix == ".mempack" or memlab.load_pack(text).hash != pack.hash:
         return memlab.publish_pack(pack, path.with_suffix(".mempack"))
@@ -479,7 +479,7 @@ def _import_embedder(_context: object, _option: object, value: str | None) -> An
 
 
 def _read_budgets(context: click.Context, option: click.Parameter, text: str | None) -> list[int]:
-    """Return the token budgets in the option --budgets."""
+    """Return the token budgets in the option --budgets, each at least 1, or [] without the option."""
     try:
         budgets = [int(part) for part in (text or "").split(",") if part.strip()]
     except ValueError:

@@ -294,7 +294,7 @@ def show(lab: memlab.Lab, memory: int | None, **filters: Any) -> Report:
 def _list_newest(
     frame: pl.DataFrame, kind: str | None, project: str | None, tags: tuple[str, ...], limit: int
 ) -> Report:
-    """Return the newest memories that satisfy the filters."""
+    """Return at most ``limit`` of the newest memories that satisfy the filters, the newest last."""
     if kind is not None:
         frame = frame.filter(pl.col("kind") == normalise_word(kind, KINDS))
     if project is not None:

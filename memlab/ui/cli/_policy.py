@@ -108,7 +108,7 @@ def _score_file(lab: Path, file: str, loaded: PolicyFile) -> tuple[Scores | None
 
 
 def _report_errors(file: str, errors: list[PolicyError], as_json: bool) -> Report:
-    """Print the errors of a file, or return them for ``--json``."""
+    """Print the errors of a file and exit with status 1, or return them for ``--json``."""
     rows = [
         {
             "file": error.file or file,
@@ -375,7 +375,7 @@ def score(
 
 
 def _is_within(name: str, places: list[str]) -> bool:
-    """Return whether any location is inside the named slot."""
+    """Return whether any location begins with ``name``, such as the name of a slot."""
     return any(path.startswith(name) for path in places)
 
 

@@ -304,7 +304,7 @@ class MemoryTable(Widget, bundle="table"):
         return wanted or {"all": pl.lit(True)}
 
     def _search_ids(self, search: str, by: str) -> list[int]:
-        """Search by meaning without logging, and return the memory ids, best first."""
+        """Search in the way ``by`` without logging, and return the memory ids, best first."""
         # The last search is cached for the event, because sorting and filtering repeat it.
         if by not in _WAYS:
             raise UnknownName("way to search", by, _WAYS)
