@@ -510,7 +510,7 @@ def _note_repeated(name: str, quoted: Iterable[str]) -> str:
 
 
 def _correct_files(work: _Work) -> None:
-    """Correct file paths whose spelling differs in the new text."""
+    """Correct a file path that the new text spells differently, and drop paths that only the old text names."""
     paths = work.after.get("files")
     if not paths or "files" in work.given:
         return
