@@ -221,7 +221,7 @@ def _rate_food(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_employer(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate an employer; a field such as "Web development" is doubtful, a wrong first word implausible."""
+    """Rate an employer; a field such as "Web development" is doubtful, a first word such as "with" implausible."""
     if (
         words[-1] in vocabulary("names", "fields")
         and len(words) <= _FEWEST_OF_THINGS

@@ -565,7 +565,7 @@ class _Pass:
 
 
 def _distinct(numbers: Ints) -> Ints:
-    """Return the distinct numbers in ascending order; negative numbers are dropped.
+    """Return the distinct numbers in ascending order. No number may be negative.
 
     Sorting is ten times as fast as a set of millions.
     """
