@@ -242,7 +242,7 @@ _TIMES = ("created", "accessed")
 
 
 def _count_kinds(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return each kind's number and share of memories, mean importance, share in use, and sums of use; largest first."""
+    """Return each kind's number and share of memories, mean importance, share in use, and total uses and outcomes."""
     counted = frame.group_by("kind").agg(
         pl.len().cast(pl.Int64).alias("memories"),
         pl.col("importance").mean(),
