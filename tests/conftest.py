@@ -104,7 +104,9 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def call(*words, input=None):
-        return CliRunner().invoke(main, [str(word) for word in words], input=input)
+        # --key-file sets the variable; the runner restores it
+        env = {"MEMLAB_KEY": os.environ.get("MEMLAB_KEY")}
+        return CliRunner().invoke(main, [str(word) for word in words], input=input, env=env)
 
     return call
 

@@ -147,7 +147,7 @@ def test_a_parameter_of_a_helper_that_is_never_called_has_no_slider(studio, type
 
 
 def test_numbers_become_parameters_and_mean_the_same(studio, ask):
-    assert shared(studio, "about")["numbers"] == 30
+    assert shared(studio, "about")["numbers"] == 33
     assert ask(studio, "text", of="sliders") == {}
     assert (
         shared(studio, "about")["numbers"],

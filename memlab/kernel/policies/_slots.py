@@ -91,7 +91,7 @@ class Slot(Displayed):
     Examples
     --------
     >>> Slot("urgent", "Whether a note is urgent.", returns="bool", stages=("memory",), source="(fn [importance] (> importance 0.8))")
-    <Slot urgent, 46 inputs: Whether a note is urgent.>
+    <Slot urgent, 47 inputs: Whether a note is urgent.>
     """
 
     name: str

@@ -119,7 +119,7 @@ def replaces_named(new: str, old: str) -> bool:
     True
     >>> replaces_named("I raised FEED_CHUNK, 2000 is fine", "FEED_CHUNK: the merchant takes 500")
     True
-    >>> replaces_named("flags moved, it's packages/flags/all.ts", "Flags are declared in `src/flags.ts`")
+    >>> replaces_named("flags are in packages/flags/all.ts now", "Flags are declared in `src/flags.ts`")
     True
     """
     ended, theirs = _ended_names(new), _ended_names(old)
