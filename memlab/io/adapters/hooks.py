@@ -168,6 +168,7 @@ def read_transcript(path: Path, folder: str = "") -> Iterator[dict[str, Any]]:
     """
     if not path.exists():
         return  # deleted by the user, or not written yet
+    own: set[str] = set()
     with open_regular(path) as file:
         skipped = max(0, path.stat().st_size - _TAIL_BYTES)
         file.seek(skipped)
@@ -178,14 +179,18 @@ def read_transcript(path: Path, folder: str = "") -> Iterator[dict[str, Any]]:
                 continue
             try:
                 entry = json.loads(line)
-                messages = _read_entry(entry, folder) if isinstance(entry, dict) else []
+                messages = _read_entry(entry, folder, own) if isinstance(entry, dict) else []
             except (ValueError, RecursionError):
                 continue  # half a line, at the cut or while the host writes, or a deeply nested line
             yield from messages
 
 
-def _read_entry(entry: Mapping[str, Any], folder: str) -> list[dict[str, Any]]:
-    """Return the messages in a transcript's line: one, none, or one with words of the user in results of tools."""
+def _read_entry(entry: Mapping[str, Any], folder: str, own: set[str]) -> list[dict[str, Any]]:
+    """Return the messages in a transcript's line: one, none, or one with words of the user in results of tools.
+
+    ``own`` gets the ids of calls of the host's own tools. Only their results may quote the user: a server of the Model
+    Context Protocol could write the same words.
+    """
     if any(entry.get(name) is True for name in _NOT_SAID):
         return []
     payload, attached = entry.get("payload"), entry.get("attachment")
@@ -209,6 +214,19 @@ def _read_entry(entry: Mapping[str, Any], folder: str) -> list[dict[str, Any]]:
         return []
     if any(part.role == "user" and part.text.lstrip().startswith(_BY_THE_HOST) for part in parsed):
         return []
+    content = message.get("content")
+    blocks = [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
+    own.update(
+        str(block.get("id"))
+        for block in blocks
+        if block.get("type") == "tool_use" and not str(block.get("name")).startswith("mcp__")
+    )
+    if any(
+        str(block.get("tool_use_id")) not in own
+        for block in blocks
+        if block.get("type") == "tool_result"
+    ):
+        return [message]
     replies = [_TOLD.match(part.text) for part in parsed if part.role == "tool" and part.failed]
     texts = [match[1] for match in replies if match and not match[1].startswith(_BY_THE_HOST)]
     result = entry.get("toolUseResult")
