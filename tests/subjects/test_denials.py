@@ -3,7 +3,13 @@
 import pytest
 
 import memlab
-from memlab.subjects.reading.denials import ends_value, moves_or_sets, reports_change
+from memlab.subjects.linking import corrections
+from memlab.subjects.reading.denials import (
+    ends_value,
+    moves_or_sets,
+    replaces_named,
+    reports_change,
+)
 
 RETIRED = [
     ("The release branch is called stable.", "We renamed the release branch: it is main now, no longer stable."),
@@ -83,3 +89,42 @@ def test_a_long_run_without_spaces_names_no_value(unit):
     assert not reports_change(run)
     assert not moves_or_sets(run, run)
     assert ends_value(f"{run} Forget `make docs`", "Use `make docs` to build")
+
+
+# Sentences of people in chats and at work; who is away for a time ends nothing.
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("I was out walking when I came across a cool rainbow sidewalk", "I went to a parade"),
+        ("Ana is out today, ask Ben", "Ana reviews all migrations"),
+        ("Priya was off last week so nothing moved", "Priya owns the billing service"),
+        ("Tom is gone until Monday", "Tom approves releases"),
+        ("CI was out for an hour, it came back", "CI runs on every push"),
+    ],
+)
+def test_who_is_away_for_a_time_ends_nothing(new, old):
+    assert not ends_value(new, old)
+    assert not replaces_named(new, old)
+
+
+def test_what_is_gone_ends():
+    assert replaces_named("Jenkins is gone for good", "Jenkins builds the nightly")
+    assert replaces_named("Jenkins is gone, we use Actions", "Jenkins builds the nightly")
+
+
+def test_two_common_words_of_long_texts_end_nothing():
+    old = "I tried surfing for the first time. Even though I kept falling off, it taught me to keep trying."
+    new = "Getting sponsors was difficult. I had to reach out and keep trying, but it paid off, and the time limit is gone."
+    assert not ends_value(new, old)
+
+
+def test_a_value_that_ends_is_superseded_whatever_the_comparison_says(monkeypatch):
+    for name in ("ends_value", "reports_change"):
+        monkeypatch.setattr(corrections, name, lambda *texts: True)
+    lab = memlab.open()
+    for text in (
+        "surfing was exciting, I kept falling off",
+        "getting sponsors was difficult but it paid off",
+    ):
+        lab.remember([{"text": text, "kind": "convention", "project": "web"}])
+    assert lab.memories["superseded_by"].to_list() == [2, None]

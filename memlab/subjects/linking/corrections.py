@@ -96,7 +96,7 @@ def keep_corrections(compared: ComparedPairs, now: int) -> None:
             compared.keep_both(np.array([pair]), "none")
             continue
         compared.resolution[pair] = "keep-new" if is_settled else "keep-both"
-        if is_likely[pair]:
+        if is_likely[pair] or compared.word(pair) == "none":
             compared.relation[pair] = "updates"
 
 

@@ -23,7 +23,7 @@ _DENIED = (
     ),
     re.compile(
         _VALUE + r"(?: (?:line|branch|file|server|job|command|script|option|flag|version|release))?\s+(?:is|are|was|were|got|has been|gets) "
-        r"(?:over|shut down|out|off|gone|dead|parked|retired|obsolete|dropped|removed|deleted|deprecated|renamed|replaced|no longer used|not used any ?more)\b",
+        r"(?:(?:over|out|off|gone)(?! (?:sick|today|tonight|tomorrow|yesterday|until|till|last|next|this|for (?!good)|\w+ing)\b)|shut down|dead|parked|retired|obsolete|dropped|removed|deleted|deprecated|renamed|replaced|no longer used|not used any ?more)\b",
         re.IGNORECASE,
     ),
 )  # fmt: skip
@@ -52,7 +52,7 @@ _SETTING = re.compile(
 _NAMED = re.compile(r"[\d`./_:@+]|[a-z][A-Z]|\b[A-Z]")
 _END = r"(?!\s+(?!(?:and|but|for|because|any|now|in|on|as|to)\b)\w)"
 _STANDING = re.compile(r"\W*(?:never|always|do not|don't)\b", re.IGNORECASE)
-# The share of the words of a standing rule that a text which ends it has.
+# The share of the words of a standing rule, or of the shorter of two texts, that a text which ends the other has.
 _SAME_ACT = 0.5
 # The words that a text and the statement that it ends must have in common.
 _COMMON = 2
@@ -65,7 +65,9 @@ _NAME = re.compile(r"(?<![\w.])[A-Za-z]\w*(?:[_./-]\w+)+")
 _PREFERS = re.compile(r"\b(?:instead of|rather than|in place of)\b|,\s(?:and\s)?not\b", re.I)
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)*")
 # Words of which an end says nothing.
-_PRONOUNS = frozenset(("it", "that", "this", "they", "these", "those", "which", "what"))
+_PRONOUNS = frozenset(
+    ("i", "you", "he", "she", "we", "it", "they", "that", "this", "these", "those", "which", "what", "who", "here", "there")
+)  # fmt: skip
 # Stems of subjects that most statements share.
 _PERSONS = frozenset(("user", "team"))
 
@@ -264,7 +266,8 @@ def ends_what_stays(new: str, old: str) -> bool:
         padded(words_of(new)), phrases("session", "ends")
     ):
         return False
-    return len((Statement(new).content & Statement(old).content) - _PERSONS) >= _COMMON
+    later, earlier = Statement(new).content - _PERSONS, Statement(old).content - _PERSONS
+    return len(later & earlier) >= max(_COMMON, _SAME_ACT * min(len(later), len(earlier)))
 
 
 def ends_value(new: str, old: str) -> bool:
