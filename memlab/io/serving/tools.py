@@ -245,7 +245,7 @@ _MEMORIES, _SUBJECTS = 20, 50
 
 
 def _about(connection: Connection, arguments: AboutForm) -> Reply:
-    """Run the tool ``about``: list the memories about a subject, or all subjects."""
+    """Run the tool ``about``: list the newest memories about a subject, or the most frequent subjects."""
     project = connection.identity.check_project(arguments.project)
     rows = connection.visible.memories.lazy().filter(pl.col("status").is_in(RECALLABLE))
     if project is not None:

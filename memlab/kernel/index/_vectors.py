@@ -227,7 +227,7 @@ class Stored:
             or matrix.shape[1] < 1
         ):
             raise DamagedLab(
-                f"{path or 'The snapshot'} does not contain the vectors that its header states. Rebuild it from the "
+                f"{path or 'The snapshot'} has digests, norms and vectors that do not fit together. Rebuild it from the "
                 "journal."
             )
         stored = cls(matrix.shape[1])

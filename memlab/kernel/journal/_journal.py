@@ -243,9 +243,9 @@ class Journal(Reading):
             return None
 
     def _missing(self, recorded: Head) -> str:
-        """Return a sentence that names the recorded events that the journal lacks.
+        """Return a sentence that says how the journal differs from a recorded head, or "" if it does not.
 
-        Returns "" if the journal has all of them.
+        It is that of another lab, dates from before a purge, lacks events, or has other events.
         """
         head, generation = self.head, self.generation
         if recorded.lab != self.identity:

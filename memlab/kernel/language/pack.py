@@ -233,7 +233,9 @@ def read_import(form: Form, source: Text) -> Import:
     items = list(form.items[1:])
     if len(items) < 2 or items[0].kind != "symbol":
         raise source.error(
-            PolicySyntaxError, f"An import names a pack, then slots and settings: {shape}.", form
+            PolicySyntaxError,
+            f"An import names a pack, then slots or settings of that pack: {shape}.",
+            form,
         )
     names: list[str] = []
     aliases: dict[str, str] = {}

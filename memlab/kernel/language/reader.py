@@ -450,7 +450,11 @@ class _Reader:
                 form = inside
             self.count += 1
             if self.count > self.limit:
-                raise self.error(f"There are more than {self.limit:,} forms.", start, limit=True)
+                raise self.error(
+                    f"The text has more than {self.limit:,} forms (names, numbers, strings, lists and calls).",
+                    start,
+                    limit=True,
+                )
             return form
         if closer == "":
             return None

@@ -313,7 +313,10 @@ def _get_set(name: str, values: Mapping[str, Any]) -> Any:
 
 
 def _set(name: str, value: object) -> frozenset[str] | None:
-    """Return a value as a set of strings, or None for None. Raises InputError for other values."""
+    """Return a collection of strings as a set without nulls, or None for None.
+
+    Raises InputError for a single string and for other values.
+    """
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, Collection):

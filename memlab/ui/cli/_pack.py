@@ -46,7 +46,9 @@ def publish(file: str, evidence: tuple[Path, ...], output: Path | None, licence:
 @command(publishing)
 @click.argument("file", type=LocalPath())
 @click.option(
-    "--lab", type=LocalPath(), help="Lab in which the pack becomes a challenger of the active pack."
+    "--lab",
+    type=LocalPath(),
+    help="Lab that compares the pack with its active pack; recalls also show results of the pack.",
 )
 @click.option("--reason", default="", help="Reason for the change, recorded in the history.")
 @click.option(
