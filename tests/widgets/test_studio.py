@@ -153,7 +153,7 @@ def test_numbers_become_parameters_and_mean_the_same(studio, ask):
         shared(studio, "about")["numbers"],
         len(studio.params),
         shared(studio, "about")["meaning"],
-    ) == (0, 30, True)
+    ) == (0, 33, True)
     assert ask(studio, "text", of="live") == {}
     assert shared(studio, "about")["same"]
 
