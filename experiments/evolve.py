@@ -31,7 +31,7 @@ Seeds are those of ``--seed`` and on. Runs are sequential, in one process.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
@@ -40,11 +40,11 @@ from typing import Any
 import numpy as np
 import own_features
 import polars as pl
-from numpy.typing import NDArray
 from results import Results, run_experiment
 
 import memlab
 from memlab.io.ingest import read_beam, read_locomo
+from memlab.kernel.base.arrays import Flags, Floats, Ints
 from memlab.kernel.policies import FEATURES, as_pack
 from memlab.science.evaluation import cluster_interval
 from memlab.science.evolution._data import (
@@ -60,8 +60,6 @@ from memlab.science.regression import fit_logistic
 from memlab.subjects.lens import replace, subtrees
 from memlab.subjects.lens.packing import text_of
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Log = tuple[memlab.Slates, pl.DataFrame]
 METRIC = "recall@5"
 SETTINGS: dict[str, Any] = {
@@ -129,6 +127,16 @@ def score_questions(log: Log, policy: Any, metric: str) -> list[dict[str, Any]]:
             score_program(part, data.start, (), "").outcome.tolist(),
             strict=True,
         )
+    ]
+
+
+def score_policies(log: Log, policies: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return two metrics of each policy in each recall of a log."""
+    return [
+        row | {"policy": kind, "metric": metric}
+        for metric in (METRIC, "recall@10")
+        for kind, policy in policies.items()
+        for row in score_questions(log, policy, metric)
     ]
 
 
@@ -355,12 +363,7 @@ def measure_moonshot(arguments: Any) -> Iterator[dict[str, Any]]:
             "high": None if gain is None else gain.high,
             "missed": evolved.front["gain_high"].max(),
             "clusters": dict(evolved.clusters),
-            "questions": [
-                row | {"policy": kind, "metric": metric}
-                for metric in (METRIC, "recall@10")
-                for kind, policy in policies.items()
-                for row in score_questions(outside, policy, metric)
-            ],
+            "questions": score_policies(outside, policies),
             "policies": policies,
             "front": evolved.front.drop("policy").to_dicts(),
         }
@@ -405,7 +408,7 @@ def measure_correct(arguments: Any) -> Iterator[dict[str, Any]]:
     of_pair = chats[recall[better]]
     difference, own = table[better] - table[worse], start[better] - start[worse]
 
-    def fit(rows: NDArray[np.bool_], penalty: float) -> Floats:
+    def fit(rows: Flags, penalty: float) -> Floats:
         """Return the weights of all terms, and of the start."""
         pairs = np.column_stack([difference[rows], own[rows]])
         scale = np.sqrt(np.mean(pairs**2, axis=0))
@@ -447,12 +450,7 @@ def measure_correct(arguments: Any) -> Iterator[dict[str, Any]]:
             "penalty": penalty,
             "gain inside": gains[penalty] / np.isin(chats, inside).sum(),
             "seconds": round(time.process_time() - begun),
-            "questions": [
-                row | {"policy": kind, "metric": metric}
-                for metric in (METRIC, "recall@10")
-                for kind, text in policies.items()
-                for row in score_questions(outside, text, metric)
-            ],
+            "questions": score_policies(outside, policies),
             "policies": policies,
         }
 

@@ -12,12 +12,10 @@ import re
 from collections import Counter
 
 import numpy as np
-from numpy.typing import NDArray
 
 import memlab
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.embedding import load_embedder
-
-Floats = NDArray[np.float64]
 
 _WORD = re.compile(r"\w+")
 _STEM = 5

@@ -195,9 +195,8 @@ def _read_entry(entry: Mapping[str, Any], folder: str, own: set[str]) -> list[di
         return []
     payload, attached = entry.get("payload"), entry.get("attachment")
     item: Mapping[str, Any] | None
-    if (
-        isinstance(attached, dict) and attached.get("type") == "queued_command"
-    ):  # said while the agent worked
+    # said while the agent worked
+    if isinstance(attached, dict) and attached.get("type") == "queued_command":
         if attached.get("commandMode", "prompt") != "prompt":
             return []
         entry = {**entry, "type": "user", "role": "user", "content": attached.get("prompt")}
