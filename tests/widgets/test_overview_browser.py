@@ -219,7 +219,7 @@ def test_the_first_ten_minutes(tried, tab, axe, tmp_path):
     page = tab(tried())
     page.locator(".misses li").first.wait_for(timeout=60_000)
     page.get_by_role("tab", name="Policy studio").click()
-    page.get_by_role("button", name=re.compile("Sliders for")).click()
+    page.get_by_role("button", name=re.compile("Add sliders for")).click()
     page.get_by_label("first-person").first.wait_for()
     assert axe(page, "body") == []
     chat = tmp_path / "chat.jsonl"

@@ -194,7 +194,7 @@ def test_a_slider_dragged_by_the_mouse_changes_the_number_and_the_order(page_of)
 
 def test_numbers_become_sliders_and_a_hit_is_explained(page_of, axe):
     page, _ = page_of()
-    offer = page.get_by_role("button", name=re.compile(r"Sliders for \d+ numbers"))
+    offer = page.get_by_role("button", name=re.compile(r"Add sliders for \d+ numbers"))
     numbers = int(re.sub(r"\D", "", offer.inner_text()))
     offer.click()
     page.get_by_role("slider", name="similarity", exact=True).wait_for()

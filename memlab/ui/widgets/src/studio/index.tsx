@@ -112,7 +112,9 @@ function Studio() {
               disabled={!!offline || !!about.problem}
               onClick={() => ask("text", { of: "sliders" })}
             >
-              {about.numbers === 1 ? "Slider for 1 number" : `Sliders for ${about.numbers} numbers`}
+              {about.numbers === 1
+                ? "Add a slider for 1 number"
+                : `Add sliders for ${about.numbers} numbers`}
             </button>
           )}
           <button
