@@ -1,4 +1,4 @@
-"""The extensions of docs/howto/extend.md, each built, installed by pip and run in an environment of its own."""
+"""The extensions of docs/howto/extend*.md, each built, installed by pip and run in an environment of its own."""
 
 import os
 import re
@@ -13,13 +13,14 @@ import pytest
 import memlab
 
 ROOT = Path(memlab.__file__).parent.parent
-PAGE = (ROOT / "docs" / "howto" / "extend.md").read_text(encoding="utf-8")
+PAGES = sorted((ROOT / "docs" / "howto").glob("extend*.md"))
+TEXT = "".join(page.read_text(encoding="utf-8") for page in PAGES)
 MODULES = [
     text
-    for text in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    for text in re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
     if "extension = Extension(" in text
 ]
-(PROJECT,) = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+(PROJECT,) = re.findall(r"```toml\n(.*?)```", TEXT, flags=re.DOTALL)
 
 CHECKS = {
     "emi": """
@@ -122,20 +123,20 @@ command = [sys.executable, "-m", "memlab", "shout", "ok"]
 assert subprocess.run(command, capture_output=True, text=True).stdout == "OK\\n"
 """,
 }
-"""What each extension of the page must do once it is installed."""
+"""What each extension of the pages must do once it is installed."""
 
 
 def name_of(module):
     return re.search(r'Extension\(\s*"([a-z]+)"', module)[1]
 
 
-def test_every_extension_of_the_page_has_a_check_and_at_most_30_lines():
+def test_every_extension_of_the_pages_has_a_check_and_at_most_30_lines():
     assert {name_of(module) for module in MODULES} == set(CHECKS)
     assert [name_of(module) for module in MODULES if len(module.strip().splitlines()) > 30] == []
 
 
 def write_project(module, folder):
-    """Write the page's project of one module: its pyproject.toml, under the module's name, and the module."""
+    """Write the pages' project of one module: its pyproject.toml, under the module's name, and the module."""
     name = name_of(module)
     folder.mkdir()
     (folder / "pyproject.toml").write_text(PROJECT.replace("emi", name), encoding="utf-8")
@@ -145,7 +146,7 @@ def write_project(module, folder):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Return the Python of a fresh environment in which pip has installed every extension of the page."""
+    """Return the Python of a fresh environment in which pip has installed every extension of the pages."""
     folder = tmp_path_factory.mktemp("extensions")
     venv.create(folder / "environment", with_pip=False)
     python = folder / "environment" / "bin" / "python"
