@@ -207,7 +207,10 @@ def register_own(*kinds: str) -> None:
 
 
 def _with_owner(extension: Extension) -> Extension:
-    """Return the extension with its name and version as the owner of each declaration."""
+    """Return the extension with its name and version as the owner of each declaration.
+
+    Raises InputError if two declarations of a kind have the same name.
+    """
     declared = {kind: getattr(extension, kind) for kind in _HOMES}
     # Projections declare events and registers of their own, which also belong to the extension.
     declared["events"] = [
@@ -240,7 +243,7 @@ def _events_of(projection: Any) -> Sequence[Any]:
 
 
 def _owned(item: Any, extension: Extension) -> Any:
-    """Return an item that an extension declares, labelled with the extension's name."""
+    """Return an item that an extension declares, with the extension's name and version as its owner."""
     if hasattr(type(item), "__dataclass_fields__") and "owner" in {
         attribute.name for attribute in fields(item)
     }:
@@ -290,7 +293,7 @@ def load_installed() -> None:
 
 
 def _load(entry: EntryPoint) -> None:
-    """Register the extension of an entry point, or warn if the import fails."""
+    """Register the extension of an entry point, or warn if its import or registration fails."""
     try:
         register_extension(entry.load(), entry.value)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - memlab must start whatever a package raises

@@ -172,7 +172,7 @@ def read_cells(folder: str | Path) -> Iterator[Cell]:
 
 
 def _read_cell(path: Path) -> Cell:
-    """Read the cell of a folder, and compare its files with their hashes."""
+    """Read the cell of a folder. Raises DatasetError if a file cannot be read or does not match its hash."""
     try:
         about = json.loads((path / "cell.json").read_text(encoding="utf-8"))
         rows = (path / "rows.parquet").read_bytes()

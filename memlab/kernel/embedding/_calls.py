@@ -189,7 +189,10 @@ class Calls:
             self._kept.clear()
 
     def _attempt(self, texts: list[str]) -> Any:
-        """Return the result of the embedding function; errors are retried, except memlab's and programming errors."""
+        """Call the embedding function, with pauses and retries after errors.
+
+        Errors of memlab and programming errors are not retried.
+        """
         for attempt in range(self._retries + 1):
             try:
                 return self._call(texts)
@@ -244,7 +247,7 @@ class Calls:
         return value
 
     def _late(self, count: int) -> InputError:
-        """Return the error for an embedding call that exceeded its time limit."""
+        """Return the error for an embedding call of ``count`` texts that exceeded its time limit."""
         return InputError(
             f"Embedder {self._name} returned nothing for {count:,} texts within {self._timeout:g} seconds. Try again, or "
             "pass load_embedder a longer timeout or a smaller batch_size."
@@ -310,7 +313,10 @@ def checked_vectors(returned: ArrayLike, texts: list[str], dim: int | None, name
 
 
 def _ragged(returned: Any, texts: list[str], dim: int | None, name: str) -> Floats:
-    """Raise InputError that names the first text with a malformed vector; never return."""
+    """Raise InputError that names the first text whose vector is malformed or of another length; never return.
+
+    If no vector differs, the error is about the whole result.
+    """
     vectors = list(returned) if hasattr(returned, "__iter__") else []
     for number, vector in enumerate(vectors[: len(texts)]):
         try:

@@ -172,7 +172,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _read_header(folder: Path) -> tuple[int, tuple[int, int]]:
-    """Return the position and shape of the vector table in the shipped model's file.
+    """Return the byte position and the shape of the vector table in the shipped model's file.
 
     A file of safetensors has the length of its header in 8 bytes, the header as JSON, and the arrays.
     """

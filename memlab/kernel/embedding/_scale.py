@@ -77,7 +77,7 @@ def measure_scale(embedder: Embedder, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _products(first: Components, second: Components) -> Floats:
-    """Return the cosines between the rows of two matrices, or 0 where a row is zero."""
+    """Return the cosine of each row of ``first`` with each row of ``second``, as a matrix; 0 where a row is zero."""
     wide = [matrix.astype(np.float64) for matrix in (first, second)]
     unit = [
         matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1.0) for matrix in wide

@@ -407,7 +407,10 @@ class _Text:
         return _Value("number", number, self._unit(position), position, position + 1)
 
     def _unit(self, position: int) -> tuple[str, ...]:
-        """Return the stems of a number's suffix and of up to three words after the number, within its clause."""
+        """Return the stems of a number's suffix and of the next three words.
+
+        The words end at the end of the clause, at a number, or at a stop word after the first stem.
+        """
         joined = _UNIT.fullmatch(self.words[position].low)
         stems = [joined[1]] if joined is not None else []
         for word in self.words[position + 1 : position + 4]:
@@ -454,13 +457,20 @@ class _Text:
         return weights
 
     def _of_oneself(self, position: int) -> bool:
-        """Return whether the speaker is named in the four words before a denial; "not" must follow have, had or did."""
+        """Return whether a word for the speaker, such as "I", is among the four words before a denial.
+
+        A denial by "not" must also directly follow "have", "had" or "did".
+        """
         before = [word.low for word in self.words[max(position - 4, 0) : position]]
         done = self.words[position].low != "not" or bool({"have", "had", "did"} & set(before[-1:]))
         return done and any(low.partition("'")[0] in self._table["self"] for low in before)
 
     def _denied_stems(self, position: int) -> Iterator[str]:
-        """Yield the stems near and after a denial, up to "I", "we", the end of its sentence, or a turn other than "and"."""
+        """Yield the stems of the 23 words after a denial, at most to the end of its sentence.
+
+        They end earlier at "I" or "we" and, after the first stem, at a turn such as "but"; "and" is no such
+        turn.
+        """
         began = False
         for word in self.words[position + 1 : position + _REACH]:
             if word.sentence != self.words[position].sentence or word.low.partition("'")[0] in (
@@ -504,7 +514,7 @@ def _values_restated(old: _Text, new: _Text) -> Iterator[Restated]:
 
 
 def _compare_values(old: _Text, old_row: int, new: _Text, new_row: int) -> float:
-    """Return the cosine of the words around two values.
+    """Return the cosine of the words around value ``old_row`` of ``old`` and value ``new_row`` of ``new``.
 
     The result is 0 for values of different kinds or units.
     """
@@ -535,7 +545,7 @@ def _keeps_subject(old: _Text, value: _Value, new: _Text) -> bool:
 
 
 def _denials_restated(old: _Text, new: _Text) -> Iterator[Restated]:
-    """Yield the statements of each text that the other denies; those of ``new`` must be about its speaker."""
+    """Yield the statements of each text that the other denies; those of ``new`` must be about its speaker alone."""
     for position, denied in new.denials:
         for words in _find_denied_clauses(denied, old):
             shared = frozenset(word.stem for word in words if word.stem is not None) & new.stems
@@ -629,7 +639,7 @@ def _read(text: str, language: str) -> _Text:
 # Stems are cached, because a few thousand words make up most of a conversation.
 @lru_cache(maxsize=8192)
 def _stem(word: str, language: str) -> str | None:
-    """Return the stem of a word, or None for a stop word."""
+    """Return the stem of a word without its part from an apostrophe on, or None for a stop word."""
     bare = word.partition("'")[0]
     return None if bare in _stop_words(language) else _stemmer(language)(bare)
 

@@ -646,7 +646,7 @@ def read_edges(source: str | Path | BinaryIO) -> StoredEdges:
 
 
 def _sections(header: _Header) -> Iterator[tuple[str, str, tuple[int, ...], int]]:
-    """Yield the name, type, shape and byte offset of each array in the file."""
+    """Yield the name, type, shape and byte offset of each array in an edge file, in file order."""
     nodes = sum(header.layout)
     shapes = {name: (dtype, (*shape, header.room)) for name, (dtype, shape) in COLUMNS.items()}
     shapes |= {

@@ -147,7 +147,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
 
 
 def _looked_up(nodes: Ints, groups: Ints, wanted: Ints) -> tuple[Flags, Ints]:
-    """Return a mask of the wanted nodes with a group, and their groups (arbitrary where False)."""
+    """Return which of the wanted nodes are in ``nodes``, which ascend, and their groups (arbitrary where False)."""
     if not len(nodes):
         return np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
     index = np.minimum(np.searchsorted(nodes, wanted), len(nodes) - 1)

@@ -172,7 +172,10 @@ def _new_index(dim: int) -> Any:
 
 
 def _read_settings(rows: int) -> Mapping[str, int]:
-    """Return the settings of Annoy for any number of rows. Raises MissingExtra if Annoy is not installed."""
+    """Return the settings of Annoy, which are the same for any number of rows.
+
+    Raises MissingExtra if Annoy is not installed.
+    """
     _new_index(1)
     return {"trees": _TREES, "seed": _SEED}
 

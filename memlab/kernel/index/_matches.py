@@ -227,7 +227,8 @@ def _count_frequencies(
 ) -> tuple[int, Values]:
     """Return a term's document frequency, and its frequency in each selected group.
 
-    Each group counts as one document. ``codes`` and ``tf`` have the group and the frequency of each posting.
+    Each group counts as one document. ``codes`` and ``tf`` have the group (-1 for none) and the
+    frequency of each posting; ``width`` is the number of groups plus 1.
     """
     if (codes[1:] >= codes[:-1]).all():
         # Codes ascend if sessions do not overlap in time. Then no array with one cell per group is needed.
@@ -537,7 +538,10 @@ class Matches:
         return self._last_frequencies[1]
 
     def _count_in(self, windows: Rows) -> Values:
-        """Return the summed frequency of each term in each window, as an array [windows, terms]."""
+        """Return the summed frequency of each term in each window, as an array [windows, terms].
+
+        Each column of ``windows`` has the rows of one window.
+        """
         posted, column = self.hits.posted if self._few else (NO_ROWS, NO_ROWS)
         if not len(posted) or len(posted) * self.hits.size > _CELLS:
             unique, column = compact(windows.ravel() + 1)

@@ -99,7 +99,10 @@ class Build:
             self._process.kill()
 
     def _run(self) -> None:
-        """Acquire the lock, start the builder process and wait until it ends."""
+        """Acquire the lock, start the builder process and wait until it ends.
+
+        If another process has the lock, only set ``busy``. Errors are stored in ``failure``.
+        """
         try:
             # Parent folders are not created, because a lab that was removed must not appear again.
             self.folder.mkdir(exist_ok=True)
@@ -488,7 +491,7 @@ class Neighbours:
         return is_complete is True
 
     def _check(self, path: Path, header: Header, file_version: tuple[str, int]) -> None:
-        """Compare a whole file with its checksum. Runs in a thread of its own."""
+        """Compare a whole file with its checksum and record the result. Runs in a thread of its own."""
         try:
             self._checked[file_version] = _is_complete(path, header)
         except OSError as error:
@@ -503,7 +506,10 @@ class Neighbours:
             remove(path)
 
     def _release(self, *, keep_stamp: bool = False) -> None:
-        """Detach the approximate index, so that vectors are searched without it."""
+        """Detach the approximate index, so that vectors are searched without it.
+
+        Unless ``keep_stamp`` is true, the folder is read again.
+        """
         self._vectors.attach(None)
         self._base = None
         if not keep_stamp:

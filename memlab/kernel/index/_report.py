@@ -232,8 +232,9 @@ def _recall_of_query(
 ) -> float:
     """Return the share of the exact top ``n`` that a search returned.
 
-    A row whose score equals the ``n``-th greatest counts as part of the top ``n``. ``itself`` is the row of the
-    query, which is left out, or -1.
+    ``scores`` has the exact score of each row; ``rows`` and ``cosines`` are the search's results. A row
+    whose score equals the ``n``-th greatest counts as part of the top ``n``. ``itself`` is the row of
+    the query, which is left out, or -1.
     """
     if itself >= 0:
         scores = scores.copy()

@@ -255,9 +255,9 @@ def passages_of(text: str) -> list[Span]:
 
 
 def _split_pieces(text: str, maximum: float) -> list[tuple[int, int]]:
-    """Return the start and the number of words of each sentence or line of a text.
+    """Return the start, as a character position, and the number of words of each sentence or line of a text.
 
-    A sentence of more than ``maximum`` words is cut at its spaces.
+    A sentence of more than ``maximum`` words becomes one piece per part between spaces.
     """
     pieces: list[tuple[int, int]] = []
     for start, stop in _split_spans(_ENDS, text, 0, len(text)):

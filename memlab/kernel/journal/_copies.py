@@ -219,7 +219,7 @@ def _digests(connection: sqlite3.Connection) -> tuple[dict[int, str], list[tuple
 
 
 def _checked(connection: sqlite3.Connection) -> Iterator[Fault]:
-    """Yield a fault for each changed row of the tables whose rows have checksums."""
+    """Yield a fault for each changed row of the tables vector, embedder, slate, source and meta."""
     for embedder, *values in connection.execute(
         "SELECT embedder, first_id, count, dim, data, sum FROM vector"
     ):
@@ -326,7 +326,7 @@ def stamp_copy(copy: sqlite3.Connection, values: Mapping[str, str]) -> None:
 
 
 def _head_of(connection: sqlite3.Connection) -> Head:
-    """Return the number and chain value of a journal's last event, as a ``Head``."""
+    """Return a journal's identity and generation, and the number and chain value of its last event."""
     values = dict(
         connection.execute(
             "SELECT key, value FROM meta WHERE key IN (?, ?)", (IDENTITY, GENERATION)
@@ -377,7 +377,7 @@ def read_head(folder: Path) -> Head:
 
 
 def _sound_head(connection: sqlite3.Connection, folder: Path) -> Head:
-    """Check all rows of a journal and return its last event as a ``Head``."""
+    """Check all rows of a journal and return its ``Head``. Raises DamagedLab if a row is missing or changed."""
     connection.execute("BEGIN")  # the check and the result see the same moment
     try:
         _check(connection, folder)

@@ -500,7 +500,10 @@ def copy_to_memory(
 
 
 def _migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | None) -> None:
-    """Migrate format 1: copy all rows into the new tables with checksums and a chain."""
+    """Migrate format 1: copy all rows into the new tables with checksums and a chain.
+
+    ``mend`` returns the corrected body of an event, or None to keep the body.
+    """
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(event)")]
     if columns != ["seq", "at", "kind", "body"]:
         raise DamagedLab(

@@ -117,12 +117,12 @@ def _opened(name: str) -> FileIO:
 
 
 def _created(path: str, flags: int) -> int:
-    """Open or create a file, but no link, that child programs do not inherit; an opener for ``open``."""
+    """Open or create a file that child programs do not inherit, and refuse a symbolic link; an opener for ``open``."""
     return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
 
 
 def _take(descriptor: int, path: Path, timeout: float) -> None:
-    """Acquire the file lock and write this process's id into the file.
+    """Acquire the file lock, or raise LabBusy after ``timeout`` seconds; write this process's id into the file.
 
     Other processes that wait for the lock name this id in their messages.
     """

@@ -212,7 +212,7 @@ class Journal(Reading):
     # -- Missing events -------------------------------------------------------------------------------------------
 
     def _compare_head(self) -> None:
-        """Check whether acknowledged events are missing, and update the ``head`` file."""
+        """Store in ``lost`` a sentence on missing acknowledged events, or "", and update the ``head`` file."""
         if self._head is None:
             return
         self.lost = self._lost_by(self._recorded_head())
@@ -230,7 +230,7 @@ class Journal(Reading):
         )
 
     def _recorded_head(self) -> Head | None:
-        """Return the record of the ``head`` file, or None with a warning if it is damaged."""
+        """Return the record of the ``head`` file, or None if it is missing or, with a warning, damaged."""
         assert self._head is not None
         try:
             return self._head.read()
@@ -470,7 +470,7 @@ class Journal(Reading):
         return LabUnavailable.at(self.path, "its journal is no longer there")
 
     def _check_in_place(self) -> None:
-        """Raise LabError if the database file was replaced.
+        """Raise LabError if the database file was replaced or is missing.
 
         Otherwise writes would go to a deleted file.
         """
@@ -520,7 +520,11 @@ class Journal(Reading):
 def _open_reader(
     path: Path, file: Path, immutable: bool, timeout: float, opened: contextlib.ExitStack
 ) -> sqlite3.Connection:
-    """Open a read-only connection. Raises ReadOnlyLab if SQLite must write to disk."""
+    """Open a read-only connection.
+
+    Raises ReadOnlyLab if ``immutable`` would miss events of the write-ahead log, or if the disk is
+    read-only and SQLite must write.
+    """
     wal = file.with_name(f"{file.name}-wal")
     if immutable and wal.exists() and wal.stat().st_size > 0:
         raise ReadOnlyLab(
@@ -563,7 +567,7 @@ def _undo(writer: sqlite3.Connection) -> None:
 
 
 def _lower(level: Synchronous) -> Synchronous:
-    """Return the durability level for writes that need no immediate disk sync."""
+    """Return the durability level of writes that need no immediate disk sync: NORMAL instead of FULL."""
     return "NORMAL" if level == "FULL" else level
 
 

@@ -377,7 +377,7 @@ class Reading:
         *,
         budget: tuple[int, int] | None = None,
     ) -> list[tuple[Any, ...]]:
-        """Return rows until the sum of a column reaches a budget, or all rows.
+        """Return rows up to the one at which the sum of a column reaches a budget, or all rows.
 
         ``budget`` has the column's index and the maximum sum.
         """

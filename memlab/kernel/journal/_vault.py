@@ -159,7 +159,7 @@ def _cipher(key: bytes) -> Any:
 
 
 def _decrypt(cipher: Any, nonce: bytes, data: bytes, about: str) -> bytes | None:
-    """Return the decrypted data, or None if the key, the data or its name differs."""
+    """Return the decrypted data, or None if the key, the data or the authenticated name ``about`` differs."""
     from cryptography.exceptions import InvalidTag
 
     try:

@@ -458,7 +458,7 @@ def _put_source(connection: sqlite3.Connection, hash: str, text: str) -> None:
 def _put_vectors(
     connection: sqlite3.Connection, first: int, fingerprint: str, matrix: Components
 ) -> None:
-    """Insert a block of vectors and truncate earlier blocks that overlap it."""
+    """Insert a block of vectors; stored blocks that overlap it keep only their other ids."""
     embedder = _embedder(connection, fingerprint)
     stop = first + len(matrix)
     # Blocks never overlap, so at most one block that begins before this one reaches into it.

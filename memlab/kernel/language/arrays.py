@@ -252,7 +252,8 @@ def _copy_to_rows(
 ) -> tuple[Floats, Flags | None]:
     """Copy the aggregate and null flag of each group (slate) of rows to its rows.
 
-    The null mask is None if no group is empty.
+    ``dense`` has the group of each row in the order ``order``. The null mask is None if no group is
+    empty.
     """
     result = _in_row_order(values[dense], order)
     if not empty.any():
@@ -555,7 +556,7 @@ def _result(
 
 
 def _size(columns: Mapping[str, Column], order: Values | None) -> int:
-    """Return the row count for a policy that reads no inputs."""
+    """Return the row count, from the order or a column, for a policy that reads no inputs."""
     if order is not None:
         return len(order)
     for column in columns.values():

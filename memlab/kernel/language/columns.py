@@ -448,7 +448,11 @@ def _cast(series: pl.Series, type: str | None, name: str) -> pl.Series:
 
 
 def _slates(frame: pl.DataFrame, by: str | None, order: str, needs_order: bool) -> Slates:
-    """Return the assignment of the rows of a frame to slates."""
+    """Return the assignment of the rows of a frame to slates.
+
+    The column ``by`` has the slate of each row (None: all rows are one slate), and ``order`` names the
+    column of their order.
+    """
     codes = None if by is None else _sortable(frame, by)
     if not needs_order:
         return Slates(frame.height, codes=codes)

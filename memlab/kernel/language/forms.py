@@ -486,7 +486,7 @@ def _update(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _set_test(op: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a call that tests or compares string sets; return its input node."""
+    """Check a call that tests, compares or counts string sets; return the input node of its result."""
     # The words come last and are removed before the names of sets are resolved.
     count = 1 if op == "size" else 2
     names = list(checker.arity(form, count, count))

@@ -216,7 +216,7 @@ def _product(dag: Dag, x: Node, n: int) -> Node:
 
 
 def _not(dag: Dag, x: Node) -> Node | None:
-    """Simplify the logical negation of a negation or comparison; return None for any other argument."""
+    """Simplify the logical negation of a negation, ``<`` or ``<=``; return None for any other argument."""
     if x.op == "not":
         return x.args[0]
     if x.op == "<":
@@ -334,7 +334,7 @@ def with_known(
 
 
 def _rebuild(dag: Dag, node: Node, args: tuple[Node, ...], constants: Mapping[str, Value]) -> Node:
-    """Apply the operation of `node` to new, possibly constant, arguments."""
+    """Rebuild `node` with the arguments `args`; an input that `constants` names becomes that constant."""
     op = node.op
     if op == "const":
         return dag.constant(node.value, node.type)

@@ -239,7 +239,10 @@ class Expander:
         return form._replace(items=(head, rest[0], *body))
 
     def _resolve(self, form: Form, scope: frozenset[str]) -> Form:
-        """Return a name, keeping its mark only if the expansion binds the name."""
+        """Return a name, keeping its mark only if the expansion binds the name.
+
+        Raises PolicyNameError if only the caller binds the name.
+        """
         name, mark, _ = form.text.partition(MARK)
         if not mark or form.text in scope:
             return form
@@ -300,7 +303,10 @@ class Expander:
         return self._fill(macro.template, values, origin, count)
 
     def _fill(self, form: Form, values: Mapping[str, Form], call: Form, mark: str) -> Form:
-        """Fill a template with the forms of a macro call, at the position of the call."""
+        """Fill a template with the forms of a macro call, at the position of the call.
+
+        The template's own names get the mark ``mark``.
+        """
         self._step(call)
         if form.head == "unquote":
             return values[form.items[1].text]

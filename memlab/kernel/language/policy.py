@@ -691,7 +691,7 @@ def changed_fields(policy: Policy, inputs: Mapping[str, Value]) -> tuple[str, ..
 # Each use of a memory needs this for the same few outcomes.
 @lru_cache(maxsize=1024)
 def _changed(policy: Policy, inputs: tuple[tuple[str, Value], ...]) -> tuple[str, ...]:
-    """Return the fields that a policy may change; see `changed_fields`."""
+    """Return the fields that a policy may change if ``inputs`` have the given values; see `changed_fields`."""
     if not policy.fields:
         return ()
     ends = with_known(policy.root.args, dict(inputs))
@@ -724,9 +724,9 @@ def possible_results(
 def _possible(
     policy: Policy, inputs: tuple[tuple[str, Value], ...]
 ) -> frozenset[tuple[str, Value]] | None:
-    """Return all possible results of a policy, or None if they are not all constants or inputs.
+    """Return all possible results of a policy if ``inputs`` have the given values; see `possible_results`.
 
-    See `possible_results`.
+    The result is None if not all of them are constants or inputs.
     """
     results: set[tuple[str, Value]] = set()
     waiting = with_known((policy.root,), dict(inputs)) if not policy.fields else []

@@ -436,7 +436,7 @@ class Pack(Displayed):
 
 
 def _text_of_forms(source: object) -> Any:
-    """Return the text of a pack's Hy forms, or a `Misfit` for other values. Refuses a policy."""
+    """Return the text of a pack's Hy forms, or a `Misfit` for other values. Raises InputError for a policy."""
     forms = policy_form_text(source)
     if isinstance(source, Policy) or (forms is not None and not forms.startswith("(pack ")):
         raise InputError(
@@ -578,9 +578,10 @@ def _build(sources: tuple[str, ...], file: str | None, importing: tuple[str, ...
 
 
 def _inherit(texts: list[str], read: list[PackSource], available: Mapping[str, str]) -> None:
-    """Append the ancestors of the last pack text to the chain.
+    """Append the ancestors of the last pack to ``texts`` and ``read``.
 
-    Texts of ancestors come from ``available`` or from the shipped packs.
+    Texts of ancestors come from ``available`` or from the shipped packs. Raises InputError if packs
+    inherit in a circle.
     """
     while (parent := _parent(read[-1])) is not None:
         if any(pack.name == parent for pack in read):
@@ -791,9 +792,11 @@ def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy
 
 
 def _checked_imports(source: PackSource, each: Import, rescored: bool) -> list[str]:
-    """Check the names of one import and return them; if ``rescored``, without names calibrated for a recall-score.
+    """Check the names of one import and return them.
 
-    Raises PolicyNameError for an unknown or repeated name.
+    ``rescored`` says that an earlier text of the chain replaces the recall-score; names calibrated for
+    another one are then left out. Raises PolicyNameError for an unknown, repeated or wrongly calibrated
+    name.
     """
     ranks = any(
         "recall-score" in names

@@ -319,7 +319,7 @@ class VersionLog:
         return self._comparisons.get(comparison) or max(self._comparisons.values(), default=0) + 1
 
     def _comparison(self, name: str, hash: str, design: str) -> tuple[str, ...]:
-        """Return the identity of a challenger's comparison with the active pack."""
+        """Return the identity of a comparison: the challenger's name and hash, the active pack's hash, the kind."""
         # Observations of extra items and of a lot have the same estimand, so both continue one comparison.
         kind = "items" if design in ("extra", "lot") else design
         return name, hash, self.live_hash, kind
@@ -879,7 +879,7 @@ def _policy_in(event: Event, source_of: Callable[[str], str]) -> Policy:
 
 
 def _action(kind: str) -> str:
-    """Return the word for a kind of event in the history."""
+    """Return the word for a kind of event in the history: the kind, but "rollback" for "rollback-pack"."""
     return "rollback" if kind == "rollback-pack" else kind
 
 

@@ -69,9 +69,9 @@ def _token(
 ) -> Kind:
     """Return a kind of token that has a fixed prefix followed by random characters.
 
-    At least ``minimum`` characters from ``letters`` follow the prefix. A complete token has ``full`` of them.
-
-    The prefix matches in any letter case and even after one letter, because the random characters are sufficient evidence.
+    At least ``minimum`` and at most ``maximum`` (by default ``full``) characters from ``letters``
+    follow the prefix. A complete token has ``full`` of them. The prefix matches in any letter case and
+    even after one letter, because the random characters are sufficient evidence.
     """
     words = sorted(prefixes.split(), key=lambda word: (-len(word), word))
     forms = [
@@ -104,7 +104,7 @@ def _at(
 ) -> Kind:
     """Return a kind of credential that is recognised by the words around it.
 
-    The secret is group 1 of ``form``.
+    The secret is group 1 of ``form``. Only texts that contain one of the words ``begins`` are searched.
     """
     return Kind(
         name,
@@ -125,7 +125,10 @@ def _form(
     example: str,
     full_length: int,
 ) -> Kind:
-    """Return a kind of credential that is recognised by its own format."""
+    """Return a kind of credential that is recognised by its own format.
+
+    Only texts that contain one of the words ``begins`` are searched.
+    """
     return Kind(name, tuple(begins.split()), form, example, full_length, accept)
 
 

@@ -328,7 +328,7 @@ class Candidates(Moment):
         return shares
 
     def _windows(self) -> Rows:
-        """Return each row with its two predecessors and two successors in its session.
+        """Return one column per row: the row with its two predecessors and two successors in its session.
 
         -1 stands for a missing neighbour.
         """
@@ -458,7 +458,7 @@ class Candidates(Moment):
         return np.fromiter(flags, dtype=np.bool_, count=len(self))
 
     def _session_seed(self) -> Values:
-        """Return, for each row, the maximum of the feature ``seed`` in its session.
+        """Return, for each row, the maximum of the feature ``seed`` among the candidates of its session.
 
         A row without a session has its own seed.
         """

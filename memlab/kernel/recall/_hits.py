@@ -618,7 +618,10 @@ class Hits(Sequence[Hit], Displayed):
         )
 
     def _last_shown(self) -> int:
-        """Return the slate index of the last shown item that is not an exploration item."""
+        """Return the slate index of the last shown item that is not an exploration item.
+
+        Raises InputError if there is none.
+        """
         for memory in reversed(self.slate.shown):
             if memory not in self.slate.probes:
                 return self._position[memory]
@@ -628,18 +631,18 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def _redactions(self) -> str:
-        """A note on secrets that were removed from the query."""
+        """A note on the number of secrets that were removed from the query, or ""."""
         count = len(self.redacted)
         return f"; {count} secret{'s' * (count > 1)} redacted in the query" if count else ""
 
     @property
     def _answered(self) -> str:
-        """A note on the probability that the results contain the answer."""
+        """A note on the probability that the results contain the answer, or "" if it is unknown."""
         return f"; {self.confidence}" if self.confidence else ""
 
     @property
     def _unscored(self) -> str:
-        """A note on candidates that cannot be shown, because their score is not finite."""
+        """A note on candidates that cannot be shown, because their score is not finite, or ""."""
         count = int((~np.isfinite(self.slate.scores)).sum())
         return f"; {count} without a finite score cannot be shown" if count else ""
 
@@ -791,7 +794,7 @@ def _display_text(hit: Hit) -> str:
 
 
 def _note_duplicates(hit: Hit) -> str:
-    """Return a note with the number of near-duplicates of a hit."""
+    """Return a note with the number of near-duplicates of a hit, or "" without any."""
     return f" (and {len(hit.also)}  near-duplicates)" if hit.also else ""
 
 

@@ -460,9 +460,9 @@ class Triggers:
         return np.array(sorted(set(rows)), dtype=np.int64)
 
     def _starts(self, text: str) -> list[str]:
-        """Return the indexed first letters that occur in the text.
+        """Return the keys of the index, beginnings of the longest parts of triggers, that occur in the text.
 
-        The shorter of two lists is searched: the indexed letters, or the pieces of the text.
+        The shorter of two lists is searched: the keys, or the pieces of the text.
         """
         if _START * len(text) > len(self._index):
             return [start for start in self._index if start in text]

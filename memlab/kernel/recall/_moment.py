@@ -553,7 +553,10 @@ class Moment:
     def _ready(
         self, policy: Policy, name: str, how: str, inputs: Mapping[str, Callable[[], Column]]
     ) -> Ready:
-        """Return a policy's input in the form that the policy reads, with an optional null mask."""
+        """Return a policy's input in the form ``how``, with a null mask, or None if no value is null.
+
+        ``inputs`` has a function for each input that is no feature.
+        """
         if name in inputs:
             column = inputs[name]()
             values, nulls = column if isinstance(column, tuple) else (column, None)
@@ -610,7 +613,7 @@ class Moment:
         return self._cache["says"]
 
     def _coded_roles(self) -> Coded | Values:
-        """Return each speaker's role as codes, or as strings if memories have creators.
+        """Return each speaker's role as codes, or as strings if any memory names a creator.
 
         The roles of all speakers are cached until a speaker is added.
         """
@@ -659,7 +662,10 @@ class Moment:
 # Most packs have one half-life for all memories, and each recall asks for it.
 @lru_cache(maxsize=64)
 def _same_half_life(policy: Policy, base: float) -> float:
-    """Return the half-life that a policy without features gives to every memory."""
+    """Return the half-life in days that a policy without features gives to every memory, or NaN for null.
+
+    ``base`` is the policy's only input, the base half-life in days.
+    """
     same = policy.row({"base-half-days": base})
     return float(same) if isinstance(same, float) else math.nan
 

@@ -167,7 +167,7 @@ def _are_eligible(pool: Candidates) -> Flags:
 
 
 def _have_expired(run: Run, pool: Candidates) -> Flags:
-    """Return a mask of the candidates that ``promote`` or ``forget`` would remove."""
+    """Return a mask of the candidates that ``promote`` or ``forget`` would remove from recall."""
     if not run.plan.ending.possible(run.state):
         return np.zeros(len(pool), dtype=np.bool_)
     return is_expired(pool)
@@ -470,7 +470,7 @@ def _apply_selection(run: Run, selection: Selection, selected: Selected) -> Sele
 
 
 def _limit_results(rows: Rows, first: Rows, open_to_all: Rows, limit: int) -> Rows:
-    """Return the required rows, then at most ``limit`` allowed results."""
+    """Return the required rows ``first``, then at most ``limit`` of ``rows`` that ``open_to_all`` contains."""
     return np.concatenate([first, rows[is_in_sorted(rows, open_to_all)][:limit]])
 
 

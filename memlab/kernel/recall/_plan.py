@@ -138,9 +138,9 @@ def _to_promote(moment: Moment) -> Rows:
 
 
 def _stays(results: frozenset[tuple[str, Value]] | None) -> bool:
-    """Return whether none of a policy's possible results removes a memory from recall.
+    """Return whether none of a policy's possible results removes a memory from recall; False if unknown.
 
-    A null result keeps the status.
+    A null result keeps the status. ``results`` is None if the possible results are unknown.
     """
     return results is not None and all(
         result == ("input", "status") or (result[0] == "const" and result[1] in (None, *RECALLABLE))

@@ -786,7 +786,10 @@ def apply_filters(
 def _extend_population(
     state: State, fresh: Mask, key: Hashable, valid_at: int | None, cached: _CachedPopulation | None
 ) -> _CachedPopulation:
-    """Return the cached population extended by the memories of the mask ``fresh``."""
+    """Return the cached population, or an empty one, extended by memories of the state's last rows.
+
+    ``fresh`` is a mask of these rows.
+    """
     start = state.rows - len(fresh)
     rows = Grown(NO_ROWS) if cached is None else cached.rows
     mask = Grown(np.empty(0, dtype=np.bool_)) if cached is None else cached.mask

@@ -139,7 +139,11 @@ def _diversify(
     above: float,
     depth: int,
 ) -> tuple[list[int], dict[int, list[int]]]:
-    """Return the first ``depth`` positions by diversity, and their near-duplicates."""
+    """Return the first ``depth`` positions by relevance and diversity, and the near-duplicates of each.
+
+    ``weight`` is the weight of relevance. Positions that are closer than ``above`` to a returned one
+    are left out as its near-duplicates.
+    """
     # At a weight of 1 scores are not scaled, so that rounding cannot change their order.
     relevance = scores if weight >= 1 else weight * _scale_scores(scores)
     closeness_to = _closeness_to(matrix, closeness)
@@ -191,7 +195,7 @@ def _divide(dots: Floats, norms: Floats) -> Floats:
 
 
 def _scale_scores(scores: Scores) -> Scores:
-    """Shift scores to be non-negative and divide them by their maximum."""
+    """Scale scores to 0..1: raise them if the minimum is negative, and divide by the maximum; all 0 if that is 0."""
     low, high = min(0.0, scores.min()), scores.max()
     return (scores - low) / (high - low) if high > low else np.zeros(len(scores))
 
@@ -787,7 +791,10 @@ def _order_by_draft(items: set[int], heads: Heads, chance: np.random.Generator) 
 def _draw_ab(
     rankings: Sequence[Positions], count: int, rate: float, chance: np.random.Generator
 ) -> ChallengeDraw:
-    """Draw one pack and show its results (design "ab")."""
+    """Draw one pack and show its results (design "ab").
+
+    With the probability ``rate`` each pack is equally likely; otherwise the active pack is drawn.
+    """
     propensity = np.zeros(count)
     for share, positions in zip(shares(len(rankings) - 1, rate), rankings, strict=True):
         propensity[positions] += share

@@ -318,7 +318,7 @@ def _encode_ids(ids: Ints, sizes: Sequence[int]) -> Column:
 
 
 def _narrow(values: Ints) -> Values:
-    """Convert whole numbers to uint8, uint16 or uint32 if one of these can store all of them."""
+    """Convert whole numbers to uint8, uint16 or uint32 if one of these can store all; otherwise return them unchanged."""
     if not len(values) or values.min() >= 0:
         for kind in (np.uint8, np.uint16, np.uint32):
             if not len(values) or values.max() <= np.iinfo(kind).max:
@@ -905,7 +905,7 @@ class SealedLog:
         )
 
     def _scan_table(self, schema: Mapping[str, pl.DataType], make: _Make) -> pl.LazyFrame:
-        """Return a lazy frame of one table over all segments.
+        """Return a lazy frame of one table over all segments; ``make`` builds the frame of one segment.
 
         Collecting the frame reads only the columns that the query needs.
         """

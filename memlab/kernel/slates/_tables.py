@@ -825,7 +825,8 @@ class Slates(Displayed):
     def _split_by_time(self, share: float, cut: int | None) -> tuple[Slates, Slates]:
         """Split the log into an earlier and a later part, at the instant ``cut`` or by a share of decisions.
 
-        ``share`` is the share of the earlier part.
+        ``share`` is the share of the earlier part. Decisions at ``cut`` are in the later part. Raises
+        InputError if a part would be empty.
         """
         times = self.decisions.select("at").collect()["at"]
         if times.null_count():

@@ -139,7 +139,8 @@ def _choose_features(
 ) -> list[str]:
     """Return the feature columns of a wide frame, which has one row per candidate.
 
-    By default, these are all unused columns of numbers or booleans.
+    By default, these are all unused columns of numbers or booleans. Raises InputError for a column with
+    another use or with the name of a column of the log.
     """
     if features is None:
         left = [name for name in wide.columns if name not in used]

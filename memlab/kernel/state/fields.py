@@ -152,7 +152,7 @@ def is_blank(text: str) -> bool:
 
 
 def _flatten_rows(values: Sequence[Any]) -> Iterable[tuple[int | None, Any]]:
-    """Yield each value with its row number; the row of a single value is None."""
+    """Yield each value with its row number, or with None in place of the number if there is only one value."""
     return enumerate(values) if len(values) > 1 else ((None, value) for value in values)
 
 
@@ -185,7 +185,8 @@ def _instant(when: Any, row: int | None, field: str = "at") -> int:
 def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[Any]:
     """Check all values of one column and replace None by the column's default.
 
-    Raises InputError for the first invalid value.
+    With ``open_words``, columns with an open vocabulary admit other words too. Raises InputError for
+    the first invalid value.
     """
     # Each kind of storage has its own check. A column is checked as a whole, because a call with a thousand rows
     # usually has few columns.

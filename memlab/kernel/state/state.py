@@ -199,7 +199,11 @@ class State:
             self._remember(event)
 
     def _fold_extended(self, projection: Projection, event: Event, strict: bool) -> None:
-        """Fold an event into the projection of an extension, whose code may raise."""
+        """Fold an event into the projection of an extension, whose code may raise.
+
+        An error of the code is raised as ExtensionError if ``strict``, and otherwise recorded; later events
+        then skip the projection.
+        """
         if projection.name in self._broken:
             return
         try:

@@ -409,7 +409,7 @@ class VisibleBody:
     # -- Parts that the fold of a state reads -----------------------------------------------------------------
 
     def _columns(self, field: Field, columns: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return the columns of added rows, with the content of hidden memories emptied."""
+        """Return the columns of added rows; hidden memories lose their content and get the status "purged"."""
         if "first" not in siblings:
             return columns
         first, count = siblings["first"], siblings["count"]
@@ -493,7 +493,7 @@ _READ: Mapping[str, Callable[[VisibleBody, Field, Any, Mapping[str, Any]], Any]]
 
 
 def _without_strings(field: Field, value: Any) -> Any:
-    """Remove private strings from a value of an event's body.
+    """Return a value of an event's body without its private strings.
 
     Items of lists that name their own memories keep their strings, because they were filtered before.
     """
@@ -517,7 +517,7 @@ def _without_strings(field: Field, value: Any) -> Any:
 
 
 def _empty_rows(field: Field, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Empty the private strings in rows of an event's body."""
+    """Return the columns of rows of an event's body, with their private strings emptied."""
     left = dict(columns)
     for name, part in columns.items():
         column = field.get(name)

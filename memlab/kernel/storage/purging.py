@@ -79,7 +79,10 @@ def end_purge(journal: Journal, *, now: Micros) -> None:
 
 
 def _renew(journal: Journal, backups: Path, now: Micros) -> None:
-    """Replace the backups in a folder, if any, by one of the lab's current state, and remove drafts."""
+    """Replace the backups in a folder, if any, by one of the lab's current state, and remove drafts.
+
+    Raises LabError if the folder is missing, unless it is the lab's own.
+    """
     if not backups.exists():
         if journal.path is not None and backups.parent == journal.path:
             return

@@ -115,7 +115,8 @@ def _fold(
 ) -> None:
     """Apply new events to a state and to the version log.
 
-    The state and the version log must have the same earlier events.
+    The state and the version log must have the same earlier events. With ``strict``, an error of an
+    extension's projection is raised.
     """
     decided = policy_events()
 
@@ -677,7 +678,8 @@ class Store:
     ) -> tuple[list[int], list[tuple[int, int]]]:
         """Return the ends of sound segments, and the ranges of recalls with lost slates.
 
-        A range is a pair (after, upto) of event numbers.
+        A range is a pair (after, upto) of event numbers, and gets a note in ``notes``. Raises DamagedLab if
+        logged recalls are missing.
         """
         sound, gone, after = [], [], 0
         for upto, digest in journal.segments().items():
@@ -815,8 +817,8 @@ class Store:
     def _match_embedder(self, *, reembed: bool | Literal["background"]) -> None:
         """Check that the stored vectors come from this embedder, or embed all memories again.
 
-        An empty lab records the embedder. Raises EmbedderMismatch if the vectors are of another embedder and
-        ``reembed`` is False.
+        An empty lab records the embedder. If the vectors are of another embedder, memories are embedded now
+        (``reembed`` is True) or later ("background"); with False, EmbedderMismatch is raised.
         """
         # The embedder is recorded as an event, so the first process that opens a new lab must be able to write.
         if not self.state.fingerprint:

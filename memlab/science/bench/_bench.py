@@ -363,7 +363,7 @@ def _own_result(name: str, plan: Plan, systems: Sequence[SystemResult], limit: i
 def _load_packs(
     packs: PolicyLike, active: Callable[[], Pack] | None = None, *, baselines: bool
 ) -> list[Pack]:
-    """Load the packs (None: all shipped ones) and, with ``baselines``, the baselines of other names."""
+    """Load the packs (None: all shipped ones) and, with ``baselines``, each baseline whose name no pack has."""
     chosen = as_packs(pack_names() if packs is None else packs, active)
     if baselines:
         chosen += [
@@ -387,7 +387,7 @@ def describe_pack(pack: Pack) -> dict[str, Any]:
 
 
 def _shared_inputs(plan: Plan, data: object, embedder: EmbedderSpec) -> dict[str, Any]:
-    """Return the inputs of a benchmark that all its packs share."""
+    """Return what all packs of a benchmark share: hash of the data, embedder's fingerprint, package versions."""
     return {
         "measure": "bench",
         "data": hash_inputs(

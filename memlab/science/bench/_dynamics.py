@@ -386,7 +386,7 @@ def _summarise_ability(pack: str, ability: str, answers: pl.DataFrame) -> LivedA
 def _compare_means(
     answers: pl.DataFrame, *names: str
 ) -> tuple[float | None, float | None, Estimate | None]:
-    """Return the means of two columns, and their paired difference over conversations."""
+    """Return the means of two columns, and their difference (second minus first) over conversations."""
     first, second = (answers[name].cast(pl.Float64).to_numpy() for name in names)
     return (
         float(first.mean()),

@@ -442,7 +442,10 @@ def _bench(
     sha256: str,
     progress: bool,
 ) -> ForecastResult:
-    """Forecast the later parts of each log with each pack."""
+    """Forecast each later part of each log with the packs, and with the packs of ``fit``, fitted on earlier parts.
+
+    ``splits`` is the number of later parts.
+    """
     chosen = as_packs(pack_names() if packs is None else packs)
     fitted = () if fit is None else as_packs(fit)
     tables: list[pl.DataFrame] = []
@@ -474,7 +477,10 @@ def _predict(
     number: int,
     values: list[dict[str, Any]],
 ) -> Iterator[pl.DataFrame]:
-    """Yield forecasts for one part of a log by the base rate, the packs and the fitted packs."""
+    """Yield forecasts for one part of a log by the base rate, the packs and the fitted packs.
+
+    The fitted parameters are appended to ``values``, under the number of the part.
+    """
     bins = log.bins()[part]
     base = np.full(len(log.item), log.outcome[past].mean())
 

@@ -310,7 +310,8 @@ def _first_valid(
 ) -> tuple[tuple[_Edit, Draft] | None, int]:
     """Return the first valid edit with its draft, or None, and the number of tries.
 
-    The edit is added to the `earlier` one, whose draft is `before`.
+    A valid draft compiles, computes another graph, and has at most ``max_nodes`` nodes or fewer than
+    ``size``. The edit is added to the `earlier` one, whose draft is `before`.
     """
     last = (policy if before is None else before).root.digest
     for spent in range(1, tries + 1):
@@ -561,7 +562,7 @@ def _swappable(form: Form | None) -> tuple[str, ...]:
 def _perturb(value: float, parent: _Parent) -> str:
     """Multiply a number by a random log-normal factor, and return the product as text.
 
-    The factor is rounded to four digits, unless rounding returns the same number.
+    The product is rounded to four digits, unless rounding returns the original number.
     """
     moved = value * math.exp(parent.scale * float(parent.rng.standard_normal()))
     if not math.isfinite(moved):

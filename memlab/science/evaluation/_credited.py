@@ -120,7 +120,7 @@ def credited_note(log: Log, credited: Credited | None) -> list[str]:
 
 
 def _fit_inverse_line(counts: Floats) -> Floats:
-    """Regress attributed on stated rewards; return the coefficients of the inverse line.
+    """Regress attributed on stated rewards; return intercept and slope of the inverse line, f64[..., 2].
 
     The line is fitted by least squares. Its inverse maps an attributed reward to a judged one.
     """

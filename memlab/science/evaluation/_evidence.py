@@ -212,7 +212,10 @@ class Estimates:
         typical: Statistic,
         level: float | None = None,
     ) -> tuple[Estimate, float, float]:
-        """Estimate a value that is known only within two bounds, and return the bounds too."""
+        """Estimate a value that is known only within two bounds; return the estimate and both bounds.
+
+        The estimated value is that of ``typical``, clipped to the bounds. The interval covers both bounds.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             low, high, middle = (
                 float(statistic(sample.total)) for statistic in (smallest, largest, typical)

@@ -93,7 +93,7 @@ def add_frames(frames: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
 
 
 def _ends(frame: pl.DataFrame, names: Sequence[str]) -> list[Any]:
-    """Return the minimum and maximum of the named columns that the frame contains."""
+    """Return the minima, then the maxima, of the named columns that the frame contains; [] without rows."""
     columns = [name for name in names if name in frame.columns] if frame.height else []
     ends = frame.select(
         pl.col(columns).min().name.suffix("<"), pl.col(columns).max().name.suffix(">")

@@ -515,7 +515,7 @@ def _clip_share(value: float) -> float | None:
 def _pick_examples(
     rows: pl.DataFrame, pools: pl.DataFrame, lab: object | None, count: int
 ) -> pl.DataFrame:
-    """Return examples of memories lost at each stage, with the memories ranked above them."""
+    """Return up to ``count`` memories lost at each stage, with the memories ranked above them."""
     # The lost memories with the best rank come first, because a small change of the policy may retrieve them.
     order = pl.col("place").replace_strict(
         {stage: index for index, stage in enumerate(_ORDER)}, return_dtype=pl.Int64

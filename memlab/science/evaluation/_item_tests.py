@@ -122,7 +122,7 @@ class Tests:
         return self._balance.sums(self._mark_randomised(top_k))
 
     def _mark_randomised(self, top_k: TopK) -> Floats:
-        """Return 1 for each randomised candidate in a top-k and 0 for the others, f64[n, 1]."""
+        """Return, for each randomised candidate, 1 if it is in a top-k, otherwise 0, as f64[randomised, 1]."""
         member = np.zeros(len(self._log.propensity))
         member[top_k.rows] = 1.0
         return member[self._randomised_rows, None]

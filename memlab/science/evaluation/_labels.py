@@ -99,34 +99,34 @@ def judge(
 
 
 def _compute_recall(relevant: Flags, gold: Floats) -> Floats:
-    """Return the share of each question's evidence that was retrieved."""
+    """Return the share of each question's evidence that was retrieved; NaN without evidence."""
     return np.asarray(relevant.sum(axis=1) / gold)
 
 
 def _recall_any(relevant: Flags, gold: Floats) -> Floats:
-    """Return 1 for each question with at least one retrieved item of evidence, otherwise 0."""
+    """Return 1 for each question with at least one retrieved item of evidence, otherwise 0; NaN without evidence."""
     return np.where(np.isnan(gold), np.nan, relevant.any(axis=1))
 
 
 def _recall_all(relevant: Flags, gold: Floats) -> Floats:
-    """Return 1 for each question whose evidence was all retrieved, otherwise 0."""
+    """Return 1 for each question whose evidence was all retrieved, otherwise 0; NaN without evidence."""
     return np.where(np.isnan(gold), np.nan, relevant.sum(axis=1) == gold)
 
 
 def _reciprocal_rank(relevant: Flags, gold: Floats) -> Floats:
-    """Return 1 / rank of each question's first relevant item; 0 if none was retrieved."""
+    """Return 1 / rank of each question's first relevant item; 0 if none was retrieved, NaN without evidence."""
     first = np.where(relevant.any(axis=1), 1.0 / (1.0 + relevant.argmax(axis=1)), 0.0)
     return np.where(np.isnan(gold), np.nan, first)
 
 
 def _average_precision(relevant: Flags, gold: Floats) -> Floats:
-    """Return the average precision of each question, whose mean is MAP."""
+    """Return the average precision of each question, whose mean is MAP; NaN without evidence."""
     precision = np.cumsum(relevant, axis=1) / np.arange(1, relevant.shape[1] + 1)
     return np.asarray(np.where(relevant, precision, 0.0).sum(axis=1) / gold)
 
 
 def _ndcg(relevant: Flags, gold: Floats) -> Floats:
-    """Return each question's nDCG with binary gains (Järvelin & Kekäläinen 2002)."""
+    """Return each question's nDCG with binary gains (Järvelin & Kekäläinen 2002); NaN without evidence."""
     ranks = np.arange(1, relevant.shape[1] + 1, dtype=np.float64)
     gains = 1.0 / np.log2(1.0 + ranks)
     best = np.where(ranks <= gold[:, None], gains, 0.0).sum(axis=1)

@@ -590,7 +590,10 @@ def _check_decisions(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _check_exposures(frame: pl.DataFrame, decisions: pl.DataFrame, *, needed: bool) -> pl.DataFrame:
-    """Check the table of exposures; return its ids, propensities and positions."""
+    """Check the table of exposures; return its ids, propensities and positions.
+
+    With ``needed``, an empty table is refused.
+    """
     _check_types(frame, decisions, "exposures")
     frame = frame.select(
         *_KEY,
@@ -700,8 +703,8 @@ def _join_exposures(
 ) -> tuple[pl.DataFrame, Floats, float]:
     """Join exposures and rewards to the candidates.
 
-    Returns the joined rows, the propensity of each candidate, and the share of shown items whose
-    reward is unknown.
+    Returns the joined rows, the propensity of each candidate, and the share of shown items whose reward
+    is unknown. With ``zero``, shown items without feedback get the reward 0.
     """
     exposed = exposures.join(counted.select("decision"), on="decision", how="semi")
     if answers is not None:

@@ -546,7 +546,10 @@ class _Contest:
 
 
 def _share_relevance(log: Log, worst: float) -> tuple[Floats, int]:
-    """Return each item's share of its recall's rewarded items (else 0), and the number of recalls with any."""
+    """Return each item's share of its recall's rewarded items (else 0), and the number of recalls with any.
+
+    An item is rewarded if its reward is above 0 and above ``worst``.
+    """
     rewarded = log.answered & (log.reward > max(worst, 0.0))
     counts = np.bincount(log.recall[rewarded], minlength=len(log))
     return rewarded / np.maximum(counts, 1)[log.recall], int((counts > 0).sum())

@@ -69,7 +69,11 @@ def _standardise(features: Floats) -> Floats:
 
 
 def _fit_and_predict(features: Floats, reward: Floats, points: Floats, binary: bool) -> Floats:
-    """Fit a regression of rewards and return its predictions at ``points``."""
+    """Fit a logistic (``binary``) or ridge regression of rewards and return its predictions at ``points``.
+
+    Equal rewards are predicted as they are. With ``binary``, the prediction is the chance of a reward
+    above 0.
+    """
     if np.ptp(reward) == 0:
         return np.full(len(points), reward[0])
     if binary:

@@ -339,7 +339,10 @@ def choose_bits(numbers: Ints, bits: int) -> int:
 
 
 def _merge_buckets(parts: Sequence[PartialSums]) -> tuple[int, pl.DataFrame]:
-    """Add the buckets of several sums, and merge neighbouring buckets if there are too many."""
+    """Add the buckets of several sums; return the number of bits of a bucket's number, and the buckets.
+
+    Neighbouring buckets are merged if there are too many.
+    """
     bits = min(part.bits for part in parts)
     frames = [
         part.buckets.with_columns(pl.col("bucket") // (1 << (part.bits - bits))) for part in parts

@@ -544,7 +544,7 @@ def _value_totals(evidence: Evidence, target: Target) -> Floats:
 
 
 def _label_metric(log: Log, labels: pl.DataFrame, kind: str) -> Metric:
-    """Return a ranking metric for labels, such as recall at k with the log's limits as k."""
+    """Return the tuning metric for labels: ``kind``, such as recall, at the log's limits."""
     gold = replace(read_gold(labels, log), name=kind)
     return Metric(gold.metric, 2, partial(_label_totals, gold), mean)
 
@@ -555,7 +555,7 @@ def _label_totals(gold: Gold, target: Target) -> Floats:
 
 
 def _order_metric(log: Log) -> Metric:
-    """Return the share of pairs of shown memories ranked in the order of their rewards."""
+    """Return the tuning metric: the share of pairs of shown memories ranked in the order of their rewards."""
     better, worse = _unequal_pairs(log)
     if not len(better):
         raise InputError(
@@ -658,7 +658,7 @@ def _evolve(
     left_out: int,
     step: Step,
 ) -> Outcome:
-    """Search parameters on all clusters outside one fold by differential evolution.
+    """Search parameters on all clusters outside the fold ``left_out`` (-1: on all) by differential evolution.
 
     The rows are all trials.
     """

@@ -244,8 +244,9 @@ def _list_features(
 ) -> dict[str, str]:
     """Return the column of each feature that programs may read, by feature name.
 
-    A feature is left out if its logged value is not what the pack would compute, or if it is the
-    same for all candidates of the search part. The start keeps what it reads.
+    A feature is left out if its logged value is not what the pack would compute, or if it is the same
+    for all candidates of the search part. The start keeps what it reads, and InputError is raised if
+    the log lacks that.
     """
     ranker = replace(prepared.rankers[0], pack=base)
     columns = [

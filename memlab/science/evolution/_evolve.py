@@ -382,7 +382,10 @@ def _read_text(lab: Any, memory: Any) -> str:
 def _measure_gates(
     data: Data, name: str, scores: np.ndarray[Any, Any], level: float | None = None
 ) -> tuple[Any, list[Gate], list[Gate]]:
-    """Compare a policy with the start on feedback, and return the closed and untested gates."""
+    """Compare a policy with the start on feedback; return the comparison, and its closed and untested gates.
+
+    ``name`` is the part of the data, and ``scores`` are the policy's scores there.
+    """
     log, matrix, goal = data.parts[name]
     assert isinstance(goal, FeedbackGoal)
     evidence = goal.evidence

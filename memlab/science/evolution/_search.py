@@ -137,7 +137,10 @@ def _run_task(
     task: tuple[int, int],
     _: Callable[[float], object],
 ) -> list[Program]:
-    """Return the programs of a task that enter a copy of the archive, in order."""
+    """Return the programs of a task that enter a copy of the archive, in order.
+
+    ``task`` has the task's number and its number of drafts. The first task also tunes ``tuned``.
+    """
     index, left = task
     rng = np.random.default_rng((search.seed, round, index))
     local = Archive(archive.start)

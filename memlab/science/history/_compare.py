@@ -286,8 +286,9 @@ def _find_live(state: State) -> Rows:
 def _find_stale(state: State, rows: Rows, now: Micros, declared: str) -> Flags:
     """Return whether each memory is outdated.
 
-    A memory is outdated if it is not recallable, is no longer valid, or states a single-valued
-    property of which a later memory states another value.
+    A memory is outdated if it is not recallable, is no longer valid, or states a single-valued property
+    of which a later memory states another value. ``declared`` is the setting of single-valued
+    properties.
     """
     if not len(rows):
         return np.zeros(0, dtype=np.bool_)

@@ -439,7 +439,10 @@ def _name_packs(packs: Sequence[Pack]) -> dict[str, Pack]:
 
 
 def _list_seeds(script: Script, seeds: int | Sequence[int] | None) -> list[int]:
-    """Return the seeds of the runs: a list as it is, or as many consecutive ones as ``seeds`` says."""
+    """Return the seeds of the runs: a list as it is, or as many consecutive ones as ``seeds`` says.
+
+    None means the default number of runs.
+    """
     if seeds is None:
         seeds = _SEEDS if isinstance(script, World) else 1
     listed = (
@@ -498,7 +501,10 @@ def _find_one_step(
 
 
 def _name_verdict(gap: float, p: float | None) -> str:
-    """Return the verdict for the p-value of a difference, where None means untested."""
+    """Return the verdict on a difference: "better", "worse" or, for a high p-value, "not separated".
+
+    A p-value of None, for an untested difference, gives "no interval".
+    """
     if p is None:
         return "no interval"
     if p >= _LEVEL:

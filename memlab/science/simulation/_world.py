@@ -581,9 +581,9 @@ class _Composer:
     def _grade_messages(self, versions: list[_Version], about: str, at: Micros) -> dict[str, float]:
         """Return the utility of each message for a question, by ref.
 
-        The latest statement of the value in question has the utility 1, repetitions and reasons
-        have less, and statements of outdated values have 0. For the previous value, statements of
-        the present value have up to .2.
+        The latest statement of the value in question has the utility 1, repetitions and reasons have less.
+        Messages without a utility, such as statements of outdated values, are left out. For the previous
+        value, statements of the present value have up to .2.
         """
         grades: dict[str, float] = {}
 

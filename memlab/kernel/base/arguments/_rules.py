@@ -344,7 +344,7 @@ def _flag(value: Any) -> Any:
 
 
 def _path(value: Any) -> Any:
-    """Return a local path, or a `Misfit` if the value is a URL or not a valid path."""
+    """Return a path or text unchanged, or a `Misfit` for a URL, an empty text or an invalid path."""
     text = _text(str(value) if isinstance(value, Path) else value)
     if type(text) is Misfit:
         return Misfit("a path", text.given)

@@ -319,7 +319,7 @@ class Corrections:
         return result
 
     def _with_members(self, result: Corrected, sort: Dependents, standing: list[int]) -> Corrected:
-        """Undo summaries; return the result with the summaries and their members."""
+        """Undo the summaries in the rows ``standing``; return the result with them and the members that come back."""
         with self._core.reading() as state:
             members = [id - 1 for row in standing for id in sort.members(state, row)]
             chosen = list(dict.fromkeys([*standing, *members]))

@@ -314,7 +314,10 @@ def undo_deprecation(state: State, events: Iterable[Event], rows: Sequence[int])
 
 
 def _values_for(parts: Iterable[Mapping[str, Any]], id: int) -> dict[str, Any]:
-    """Return one memory's values from an event's column lists, by field."""
+    """Return the values that the assignments of an event give one memory, by field.
+
+    Each of ``parts`` has the ids of memories and the columns of their values.
+    """
     result: dict[str, Any] = {}
     for part in parts:
         if id in part["ids"]:

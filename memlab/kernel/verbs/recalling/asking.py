@@ -237,7 +237,8 @@ class Past:
     ) -> Iterator[State]:
         """Provide the state after a hypothetical edit, and undo the edit on exit.
 
-        Without an edit, the unchanged state is provided.
+        ``instead`` returns the change of the edit and its inverse. Without an edit, the unchanged state is
+        provided.
         """
         if instead is None:
             yield state

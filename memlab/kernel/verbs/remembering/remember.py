@@ -215,7 +215,10 @@ class Remembering:
         chain: bool,
         waits: bool,
     ) -> range:
-        """Write the event that adds the rows; return their ids."""
+        """Write the event that adds the rows; return their ids. With ``waits``, the rows are linked later.
+
+        With ``chain``, edges join the rows in order.
+        """
         store = self._core.store
         state, pack, first = store.state, store.versions.pack, tx.next_id
         fresh.infer(pack)
