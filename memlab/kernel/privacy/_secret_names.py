@@ -150,9 +150,9 @@ _Accept = Callable[[str, "re.Match[str]", str], bool]
 def _is_password(value: str, match: re.Match[str], text: str) -> bool:
     """Return whether the value assigned to a name such as "password" is a secret.
 
-    A quoted value is a secret unless it is a placeholder or a path. A bare value must also not be code,
-    and have a digit or a symbol or be assigned in an env file, a URL, a connection string or a command
-    line.
+    A quoted value is a secret unless it is a placeholder or a path. A bare value must also not be code.
+    It must have a digit or a symbol, or be assigned in an env file, a URL, a connection string or a
+    command line.
     """
     if is_placeholder(value) or is_path(value):
         return False
