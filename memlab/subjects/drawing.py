@@ -335,7 +335,7 @@ def render_latex(table: Table, caption: str) -> str:
 
 
 def _escape_latex(text: object) -> str:
-    """Return a text with LaTeX commands escaped and minus signs typeset."""
+    """Return a printable text with LaTeX commands escaped and the minus signs of numbers typeset."""
     plain = "".join(_LATEX.get(character, character) for character in printable(str(text)))
     return re.sub(r"(?<![\w.-])-(?=\.?\d)", "$-$", plain)
 

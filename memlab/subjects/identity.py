@@ -183,5 +183,5 @@ def is_fact(fields: Mapping[str, Any]) -> bool:
 
 
 def _default_visibility(pack: Pack) -> str | None:
-    """Return "private" if the pack has the default visibility, otherwise None."""
+    """Return "private" if the pack's ``visibility`` has the default of the schema, otherwise None."""
     return "private" if pack.settings["visibility"] == MEMORY["visibility"].default else None

@@ -137,7 +137,7 @@ class Agent(Displayed):
         return SessionName.of(self._identity.session or "", self._converse)
 
     def _converse(self, name: str | None, **options: Any) -> Session:
-        """Open a chat of this agent in a session; see ``SessionName``."""
+        """Open a chat of this agent in session `name`, or in the agent's own session for None; pass `options` to ``Session``."""
         identity = self._identity if name is None else replace(self._identity, session=name)
         agent = Agent(identity, self._verbs)
         return Session(agent, self._verbs, identity.session or "", **options)
@@ -232,7 +232,7 @@ class Agent(Displayed):
             return renamed(self, "agent", name, _RENAMED)
 
     def _store(self, rows: Sequence[Mapping[str, Any]], linking: str | None) -> Remembered:
-        """Store memories of this agent, and compare facts with stored facts."""
+        """Store rows as memories of this agent. If `linking` is None, compare stated facts with stored facts at once."""
         self._identity.check_writes()
         with self._core.reading():
             pack = self._core.pack
@@ -1426,7 +1426,10 @@ class LabAgents:
     def _switch(
         self, project: str | None, reason: str, *, on: bool, by: str = "user"
     ) -> pl.DataFrame:
-        """Switch memory on or off for a project, and log a change as a "switch" event."""
+        """Switch memory on or off for a project, or for all (None); return the table of projects for which memory is off.
+
+        A change is logged as a "switch" event, and so is a first consent.
+        """
         # Switching memory on while it is on writes an event only if the call is a consent.
         for name, text in (("project", project), ("reason", reason), ("by", by)):
             if text:

@@ -243,7 +243,7 @@ class Session:
 
     @property
     def _sends_all(self) -> bool:
-        """Whether the whole chat is sent to the model as history."""
+        """Whether the chat is still short enough that the model gets all of its messages as history."""
         return len(self._messages) <= 2 * self._kept
 
     def _credit(self, answer: str, context: Context, **more: str | None) -> Attributed | None:
@@ -271,7 +271,7 @@ class Session:
 
 
 def _make_message(text: str, context: Context) -> dict[str, str]:
-    """Return a user message that contains the memories of the context and the text."""
+    """Return a user message with the text of the context, an empty line and the user's text."""
     content = f"{context.text}\n\n{text}" if context.text else text
     return {"role": "user", "content": content}
 

@@ -329,9 +329,9 @@ class _Search:
         self._idle.set()
 
     def _step(self) -> float | None:
-        """Search one context or do other due work; return the seconds until the next step.
+        """Search the waiting context, or do maintenance if none waits; return 0.0 to be called again at once.
 
-        The result is None if no context waits.
+        The result is None after maintenance if no new context has arrived: the worker then sleeps.
         """
         with self._mutex:
             context, self._next = self._next, None

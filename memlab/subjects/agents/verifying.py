@@ -194,7 +194,10 @@ def get_verdict(hits: Hits, accepted: Verifier | Verdict | Memories) -> Verdict:
 
 
 def _materialize(value: Any) -> Any:
-    """Return the items of an iterator as a list, and any other value unchanged."""
+    """Return the items of an iterator as a list, and any other value unchanged.
+
+    Raises InputError for more than ``_MAX_NAMED`` items.
+    """
     if isinstance(value, Sized) or not isinstance(value, Iterable):
         return value
     items = list(islice(value, _MAX_NAMED + 1))
@@ -283,7 +286,7 @@ def _compute_changes(
 def _reinforce(
     state: State, pack: Pack, now: Micros, used: Micros, ids: Sequence[int], outcome: Outcome
 ) -> Change:
-    """Return the changes that the ``reinforce`` policy makes to memories after one outcome."""
+    """Return the changes that ``reinforce`` makes to memories that were last used at `used`, after one outcome."""
     rows = np.sort(np.array(ids, dtype=np.int64)) - 1
     return reinforce(
         state,
@@ -298,8 +301,7 @@ def _reinforce(
 def _make_gap(slate: Slate) -> dict[str, Any] | None:
     """Return the gap record of a query without an accepted memory, or None for a greeting.
 
-    A query without candidates is a gap too, unless it has fewer than two words: a greeting asks for
-    nothing.
+    A greeting is a query without candidates and with fewer than two content words.
     """
     content_words = [
         word for word in words_of(slate.query) if word not in vocabulary("negation", "fillers")

@@ -117,7 +117,10 @@ def read_turns(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
 
 
 def _collect_decisions(message: object, number: int, before: list[int] | None) -> list[int] | None:
-    """Return the recalls that earlier messages and this message name, or None if no message names one."""
+    """Return the recalls that earlier messages (`before`) and this message name, or None if none of them names one.
+
+    `number` is the message's number in an error.
+    """
     decision = message.get("decision") if isinstance(message, Mapping) else None
     if decision is None:
         return before
@@ -722,7 +725,7 @@ def _join_spaces(text: str) -> str:
 
 
 def _read_judged(store: Store, policy: str) -> tuple[Floats, Floats]:
-    """Return the policy's last credits for memories that people judged, and the last of these judgements, 0 to 1."""
+    """Return the policy's last credits of hits that people judged, and the last judgement of each, 0 to 1."""
     # A reward takes precedence over an outcome, because a reward can have more than two values.
     credit: dict[tuple[int, int], float] = {}
     useful: dict[tuple[int, int], float] = {}

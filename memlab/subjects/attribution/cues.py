@@ -151,7 +151,7 @@ def compute_cues(
 def _compute_lead(values: Floats) -> Floats:
     """Return the difference between each memory's value and the largest value of the others.
 
-    If all memories have the same value, it distinguishes none of them.
+    A single memory keeps its value.
     """
     if len(values) < 2:
         return values.copy()
@@ -203,7 +203,10 @@ class _CueReader:
         return [stem for stem in stems if len(stem) > 1 or stem.isdecimal()]
 
     def _content(self, text: str, *, left_out: frozenset[str] = frozenset()) -> tuple[str, ...]:
-        """Return the first distinct words of a text, without stop words and words whose stems are all in ``left_out``."""
+        """Return the first ``_WORDS_COMPARED`` distinct words of a text.
+
+        Stop words and words whose stems are all in `left_out` are skipped.
+        """
         content = [
             word for word in dict.fromkeys(words_of(text)) if set(self._terms(word)) - left_out
         ]
@@ -451,7 +454,7 @@ def _longest_run(words: list[str], other_words: list[str]) -> tuple[int, int]:
 def _find_ids(text: str, *, ranks: int) -> set[int]:
     """Return the ids of memories that a text cites as "memory 12", "[12]" or "#12".
 
-    A small number in brackets may be a rank, and numbers of issues or steps are not ids.
+    Numbers up to `ranks` in "[12]" or "#12" may be ranks and are ignored, as are numbers of issues or steps.
     """
     ids = {
         int(digits)

@@ -81,12 +81,12 @@ def _is_within(span: Days, whole: Days) -> bool:
 
 
 def _span_of_year(number: int) -> Days:
-    """Return the date range of a year."""
+    """Return the first day of a year and of the next year, as ordinals."""
     return date(number, 1, 1).toordinal(), date(number + 1, 1, 1).toordinal()
 
 
 def _span_of_month(year: int, month: int) -> Days:
-    """Return the date range of a month; month 13 is January of the next year."""
+    """Return the first day of a month and of the next month, as ordinals; month 13 is January of the next year."""
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
     first = date(min(year, MAXYEAR - 1), month, 1)
     return first.toordinal(), date(first.year + month // 12, month % 12 + 1, 1).toordinal()
@@ -111,7 +111,7 @@ def _find_next(unit: str, today: date, *, later: bool) -> Days:
 
 
 def _find_previous(unit: str, anchor: date) -> Days:
-    """Return the date range of the last day, night, week, weekend or weekday (such as "monday") before a day."""
+    """Return the date range of the day, night or weekday before `anchor`, or of the week or weekend before its week."""
     monday = anchor - timedelta(anchor.weekday())
     if unit == "week":
         return monday.toordinal() - 7, monday.toordinal()

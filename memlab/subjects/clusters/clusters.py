@@ -353,7 +353,7 @@ def refine_after_turn(store: Store, now: Micros, *, spanning: bool) -> list[int]
 
 
 def _decide_new_joins(state: State, pack: Pack, audience: str) -> Clustering:
-    """Decide which new memories join an existing cluster of an audience."""
+    """Decide which memories added since the last such decision join an existing cluster of an audience."""
     return decide_joins(
         state, pack, np.arange(get_centroids(state).part(audience).looked, len(state)), audience
     )
@@ -399,7 +399,7 @@ def _decide_and_write(
     always: bool,
     audience: str,
 ) -> Clustered:
-    """Decide changes without the writer's lock, then write them under the lock.
+    """Decide changes without the writer's lock, then log them under it; without changes, log only with `always`.
 
     If the state changed in between, the decision is computed again under the lock.
     """

@@ -331,7 +331,7 @@ def _label_dense(points: Floats, min_size: int) -> Ints:
 def _reduce_dimensions(unit: Floats, dimensions: int) -> tuple[Floats, float]:
     """Return normalised principal components, and the share of variance that they explain.
 
-    Vectors with at most `dimensions` columns are returned unchanged.
+    Vectors with at most `dimensions` columns are returned unchanged, with a share of 1.
     """
     if unit.shape[1] <= dimensions or not len(unit):
         return unit, 1.0

@@ -424,10 +424,10 @@ def _assign_numbers(
     old: Ints,
     audience: str,
 ) -> dict[int, str]:
-    """Return the name of each new cluster by number; a cluster keeps a predecessor's number.
+    """Return the new clusters as ``{number: name}`` in the order of their labels.
 
-    A label continues the live cluster with which it shares most members. Each cluster is continued by at most one
-    label. Other labels get new numbers.
+    A label continues the live cluster with which it shares most members, and keeps its number and name. Each cluster is
+    continued by at most one label. Other labels get new numbers and names.
     """
     both = (labels >= 0) & (old >= 0)
     shared: dict[tuple[int, int], int] = {}
@@ -513,7 +513,7 @@ def _redirect_edges(
 
 
 def _edge_weights(clusters: Clusters, state: State, rows: Ints, labels: Ints) -> Floats:
-    """Return the cosine of each row to its cluster's centroid, or 0 without a cluster."""
+    """Return each row's edge weight: the rounded cosine to its cluster's centroid, or 0 without a cluster."""
     weight = np.zeros(len(rows))
     inside = labels >= 0
     weight[inside] = _round_weights(

@@ -299,10 +299,7 @@ def _draw_layers(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
 
 
 def _layout_bars(by_week: pl.DataFrame) -> tuple[Floats, dict[str, Floats], int]:
-    """Return the first day, the heights by layer and the width in weeks of the bars.
-
-    Days are counted from 1970-01-01.
-    """
+    """Return each bar's first day, in days since 1970-01-01, the bar heights by layer, and the weeks per bar."""
     if by_week.is_empty():
         return np.empty(0), {}, 1
     table = by_week.pivot("layer", index="week", values="memories").sort("week")

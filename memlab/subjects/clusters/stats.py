@@ -209,7 +209,10 @@ def compute_stats(
 
 
 def _read_layers(state: State, pack: Pack, rows: Ints, now: Micros) -> tuple[pl.DataFrame, str]:
-    """Return the columns from which layers are counted, and a note on the source."""
+    """Return a table with a row of measures for each memory, and a note on the source of the layers.
+
+    The table has a column of layers only if the label policy gives every memory one of ``LAYERS``.
+    """
     numbers = state.numbers
     frame = pl.DataFrame(
         [
@@ -284,7 +287,7 @@ def _add_keywords(state: State, partition: Communities, shape: Topology, seed: i
 def _cluster_table(state: State, clusters: Clusters, seed: int) -> pl.DataFrame:
     """Return the size, share, radius, central memories and keywords of each cluster.
 
-    The share refers to all clustered memories and those without a cluster. Central memories are the nearest to the
+    A share is of all memories that were clustered or left without a cluster. Central memories are the nearest to the
     centroid.
     """
     central: list[list[int]] = []
@@ -312,7 +315,7 @@ def _cluster_table(state: State, clusters: Clusters, seed: int) -> pl.DataFrame:
 
 
 def _group_keywords(state: State, rows: Ints, groups: Ints, count: int, seed: int) -> pl.Series:
-    """Return the keywords of each group, from a sample balanced over the groups."""
+    """Return the keywords of each of `count` groups, from a sample balanced over the groups; an empty list without any."""
     generator = np.random.default_rng(seed)
     order = np.lexsort((generator.random(len(rows)), groups))
     start = np.flatnonzero(np.diff(groups[order], prepend=-2) != 0)

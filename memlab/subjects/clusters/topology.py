@@ -199,7 +199,7 @@ def _community_table(
 def _find_central(
     edges: Edges, nodes: Ints, community: Ints, joined: tuple[Ints, Ints, Ints], count: int
 ) -> pl.Series:
-    """Return each community's first memory ids by total weight of their edges within the community, greatest first."""
+    """Return each community's ``_CENTRAL`` memory ids with the most edge weight inside the community, greatest first."""
     numbers, left, right = joined
     within = _both_labelled(community, left, right) & (community[left] == community[right])
     weight = edges.weight[numbers[within]]
@@ -376,7 +376,7 @@ def count_layers(memories: pl.DataFrame, now: When) -> Layers:
 
 
 def _count_memories(memories: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """Return the number and the share in its group of memories of each group and layer, with 0 for none."""
+    """Count the memories of each layer in each group of the columns `by`, 0 for none, with their share of the group."""
     combinations = pl.DataFrame({"layer": pl.Series(LAYERS, dtype=_WORDS)})
     if by:
         combinations = memories.select(by).unique().join(combinations, how="cross")

@@ -584,7 +584,7 @@ class _Discovery:
 
 
 def _make_latency_rows(measured: Latencies) -> Iterator[tuple[str, float | None, str, str]]:
-    """Yield a row for each timed operation: name, median latency or None, unit, number of calls."""
+    """Yield a row for each timed operation: name, median latency or None, unit, and a note with the number of calls."""
     for part in PARTS:
         typical, count = measured.typical(part)
         yield (

@@ -286,7 +286,7 @@ class Injection:
     ) -> Rows:
         """Return at most 32 rows that are nearest to the task, in ascending row order.
 
-        Rows in ``before`` have precedence. With a ``key``, the vectors of the rows are cached for
+        Rows that are True in ``before`` have precedence. With a ``key``, the vectors of the rows are cached for
         the next task.
         """
         if len(rows) <= _MAX_NAMED:
@@ -405,7 +405,7 @@ class Injection:
         return Chosen(np.array(planned, dtype=np.int64), order, limit)
 
     def _fill_room(self, order: Rows, room: int) -> tuple[Rows, int]:
-        """Order the results so that those that fit into ``room`` bytes come first, whole or short; return their number."""
+        """Return the results with those that fit into ``room`` bytes first, whole before short, and the number that fit."""
         whole, skipped = [], []
         minimum = 4 * self._count_tokens(self._pool.rows)
         for position in order.tolist():
@@ -478,7 +478,7 @@ class Injection:
         return self._tokens[1]
 
     def _make_entry(self, row: int, maximum: int, *, whole: bool = False) -> Entry:
-        """Return an entry for a memory, with at most ``maximum`` tokens."""
+        """Return an entry for a memory, with at most ``maximum`` tokens; with ``whole``, never only its best sentence."""
         return make_entry(
             self._state,
             row,
@@ -553,7 +553,7 @@ class Injection:
         return map_size, description_size
 
     def _write_map_line(self, words: str, maximum: int) -> int:
-        """Write a line of the map; return its size in bytes, or 0 if it exceeds the limit."""
+        """Write a line of the map, cut to ``maximum`` tokens; return its size in bytes, or 0 if there is no room."""
         maximum = min(maximum, self.sheet.free // 16)
         if maximum < self.sheet.minimum:
             return 0

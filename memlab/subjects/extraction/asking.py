@@ -231,9 +231,9 @@ Form = TypeVar("Form", bound=_Offer)
 
 
 def _read_offer(raw: object, form: type[Form]) -> tuple[Form, bool]:
-    """Return a proposal, and whether a malformed field was replaced by its default.
+    """Return a proposal, and whether all its optional fields got their defaults because a field was malformed.
 
-    Raises _Dropped if a field without a default is missing or malformed.
+    Raises _Dropped if a required field is missing or malformed.
     """
     with suppress(msgspec.ValidationError):
         return msgspec.convert(raw, form, strict=False), False
@@ -296,7 +296,10 @@ class _Validator:
         return self._source.memory(self._rule, text, fields, position)
 
     def _propose_fact(self, offer: _Fact, position: tuple[int, int]) -> Proposed:
-        """Return a model's fact as a proposal, with low confidence if the user did not state it."""
+        """Return a model's fact as a proposal, with low confidence if the user did not state it.
+
+        Raises _Dropped for a subject that nobody names, or an object that is not in its quotation.
+        """
         subject = _normalize_subject(_check_line(offer.subject, _LONGEST_NAME))
         value = _check_line(offer.object, _LONGEST_VALUE)
         predicate = normalize_predicate(_check_line(offer.predicate, _LONGEST_NAME))
@@ -413,7 +416,7 @@ def _parse_answer(content: str) -> dict[str, Any]:
 
 @cache  # the tables of the language do not change
 def _build_instructions(lessons: bool) -> str:
-    """Return the instructions for a model, with the lists of allowed predicates and kinds."""
+    """Return the instructions for a model, with the allowed predicates, kinds and sorts; with `lessons`, also for lessons."""
     predicates = sorted({predicate for _, predicate, *_ in word_table("verbs").values()})
     words = {
         "PREDICATES": predicates,

@@ -101,7 +101,7 @@ def _skip_helpers(clause: ClauseWords, index: int) -> int:
 
 
 def _read_no_longer(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
-    """Yield a fact that ended, as in "I no longer work at Acme"."""
+    """Yield a "no-longer-" fact about something that ended, as in "I no longer work at Acme"."""
     # The negation is removed, so that the other words are the statement that no longer holds.
     lows, size = clause.lows, len(clause)
     tail_length = next(
@@ -136,7 +136,7 @@ def _read_no_longer(clause: ClauseWords, index: int, start: int) -> Iterator[Fac
 
 
 def _read_post(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
-    """Yield a new post, as in "I started a new job as a teacher at Harrow"."""
+    """Yield the role and the employer of a new post, as in "I started a new job as a teacher at Harrow"."""
     preposition = next(
         (
             preposition
@@ -223,7 +223,7 @@ def _read_became(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
 
 
 def _read_ended(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
-    """Yield an ending as a fact, as in "I gave up Spanish" or "I switched from Vim"."""
+    """Yield an ending, and what replaces it, as facts, as in "I gave up Spanish" or "I switched from Vim to Emacs"."""
     verb = clause.find_longest(index, _lifecycle_table("endings"))
     if verb is None:
         return
@@ -272,7 +272,7 @@ def _names_what_ended(first: str, predicate: str, value: str, has_name: bool) ->
 
 
 def _read_present_role(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
-    """Yield a present role, as in "I'm a teacher now" or "I'm now an engineer at Acme"."""
+    """Yield a present occupation, as in "I'm a teacher now" or "I'm now an engineer at Acme"."""
     if clause.low(index) != "am":
         return
     article = next(
@@ -287,7 +287,7 @@ def _read_present_role(clause: ClauseWords, index: int, start: int) -> Iterator[
 
 
 def _find_loss(clause: ClauseWords, index: int) -> str | None:
-    """Return the longest phrase of loss, such as "died", that follows adverbs at a word, or None."""
+    """Return the longest phrase of loss, such as "died", at a word or after the adverbs there, or None."""
     while clause.low(index) in table("extraction", "adverbs"):
         index += 1
     return clause.find_longest(index, _lifecycle_words("gone"))

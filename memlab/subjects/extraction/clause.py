@@ -362,7 +362,7 @@ class ClauseWords:
         return not is_list and not last.lower().endswith("s")
 
     def _end_at_second_verb(self, index: int, lows: list[str], sort: str) -> int:
-        """Return the number of words in a value before an "and" that starts a new clause.
+        """Return the number of words in a value before an "and" that starts a new clause, or of all words without one.
 
         Examples are "a Russian major and stay far away" and "Orem and signed a lease".
         """
@@ -419,9 +419,9 @@ def _stop_phrases(sort: str) -> frozenset[str]:
 
 
 def _end_at_stops(lows: list[str], sort: str) -> int:
-    """Return the number of words in a value before the first phrase that ends the value.
+    """Return the number of words in a value before the first phrase that ends the value, or of all words without one.
 
-    Shorter phrases are tried first.
+    The first word never ends the value.
     """
     end = len(lows)
     for size in (1, 2, 3):
@@ -438,7 +438,7 @@ def _end_at_stops(lows: list[str], sort: str) -> int:
 
 
 def _end_at_date(lows: list[str], sort: str) -> int:
-    """Return the number of words in a value before a date, as in "Cardiff in May"."""
+    """Return the number of words in a value before a date, as in "Cardiff in May", or of all words without one."""
     if sort not in _DATED:
         return len(lows)
     for position in range(1, len(lows) - 1):
@@ -458,7 +458,7 @@ def _is_date(low: str) -> bool:
 
 
 def _end_at_run_on(lows: list[str]) -> int:
-    """Return the number of words in a value before the next sentence, if a full stop is missing.
+    """Return the number of words in a value before a run-on sentence, or of all words without one.
 
     Examples are "San Fran its such a fun city" and "hiking cause it is".
     """
@@ -692,7 +692,7 @@ _TOLD_OF = frozenset(("he", "she", "user", "and", "but"))
 def _select_thing_verbs(
     verbs: list[tuple[list[str], list[str]]],
 ) -> list[tuple[list[str], list[str]]]:
-    """Return the verbs that can have a thing as their subject."""
+    """Return the pairs of verb forms whose verb can have a thing as its subject."""
     predicates = word_table("things")["predicates"]
     return [
         (own, other) for own, other in verbs if word_table("verbs")[" ".join(own)][1] in predicates
@@ -740,7 +740,7 @@ _PLAIN = (
 
 @cache  # the tables of the language do not change
 def _index_beginnings() -> dict[str, frozenset[str]]:
-    """Return the first words of verbs, grouped by the type of subject before them."""
+    """Return the sets of words with which a fact's subject or verb may begin, by the type of subject."""
     verbs = [(own.split(), other.split()) for own, (other, *_) in word_table("verbs").items()]
     being = {own[1] for own, _ in verbs if own[0] in ("am", "are")} | {
         trait.split()[0] for trait in word_table("traits")

@@ -308,7 +308,7 @@ class Extraction:
         before: Message | None = None,
         lessons: bool = False,
     ) -> Extracted:
-        """Return the proposals of all messages, or of the messages numbered in ``only``.
+        """Return the proposals of all messages; rules read only the messages numbered in ``only``, if given.
 
         ``before`` is the message that precedes the first message, for questions and answers. With
         ``lessons``, a model reports lessons too.
@@ -573,7 +573,7 @@ class Extraction:
         ]
 
     def _notices(self, remembered: Remembered) -> list[str]:
-        """Return a line for each memory that the stored memories superseded or contradict."""
+        """Return a line for each earlier memory that the newly stored memories supersede or contradict."""
         outcomes = remembered.outcomes
         lines: list[str] = outcomes.filter(pl.col("outcome") == "superseded")["why"].to_list()
         against = outcomes.filter(
@@ -596,8 +596,8 @@ def _take_lessons(
 ) -> tuple[list[Proposed], Extracted]:
     """Return the lessons of a session, and the model's proposals that are not lessons.
 
-    The model's lessons replace lessons found by rules, except in messages that the model did not
-    read.
+    The model's lessons replace the lessons that rules found in sentences, except in messages that
+    the model did not read.
     """
     unread = {number for number, _ in usage.unread}
     remaining = [item for item in by_rules if item.rule not in SORTS or item.message in unread]

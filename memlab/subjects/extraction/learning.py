@@ -266,7 +266,7 @@ _SHORT_QUOTE = 25
 
 
 def _is_task(text: str) -> bool:
-    """Return whether a part of a text's start is an order, as in "It is flaky, please fix it"."""
+    """Return whether any part of a text's first 400 characters is an order, as in "It is flaky, please fix it"."""
     parts = _PARTS.split(text[:400])
     return any(first_of(padded(words_of(part)), _list_orders()) is not None for part in parts)
 

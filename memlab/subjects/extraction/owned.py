@@ -178,7 +178,7 @@ def _read_own_property(clause: ClauseWords, position: int) -> Fact | None:
 
 
 def _is_activity(value: str, name: str) -> bool:
-    """Return whether a value is an activity, as in "my company is funding ..."."""
+    """Return whether a value is an activity that the property cannot have, as in "my company is funding ..."."""
     return (
         value.split()[0].endswith("ing")
         and name not in ("hobby", "goal", "dream")
@@ -442,7 +442,7 @@ def _read_short_value(clause: ClauseWords, index: int) -> ClauseValue | None:
 
 
 def _has_name(clause: ClauseWords, start: int, stop: int) -> bool:
-    """Return whether any word from ``start`` to before ``stop`` is capitalised, a number or a code."""
+    """Return whether any word from ``start`` to ``stop`` (exclusive) is capitalised, or is a number or a code."""
     return any(
         clause.is_capital(index) or _CODE.search(clause.low(index))
         for index in range(start, min(stop, len(clause)))

@@ -195,7 +195,7 @@ def _rate_knowledge(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_age(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate an age; a number from 1, or for the user from the youngest writer's age, to the oldest age is plausible."""
+    """Rate an age; whole numbers up to ``_OLDEST`` are plausible, for the user only from ``_YOUNGEST_WRITER``."""
     if not value.isdigit() or not 0 < int(value) <= _OLDEST:
         return "no"
     return "fine" if subject != USER or int(value) >= _YOUNGEST_WRITER else "no"
@@ -252,7 +252,7 @@ def _rate_work(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_language(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a language; names and listed languages are plausible, manners are not."""
+    """Rate a language; names and listed languages are plausible, manners implausible, and other values doubtful."""
     if words[0] in _plausible_words("manners"):
         return "no"
     is_named = any(part[:1].isupper() for part in value.split())
@@ -330,7 +330,10 @@ def _rate_wish(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_being(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a role, trait or origin of a person, or call ``_rate_thing`` for other values."""
+    """Rate a role or trait of a subject by ``_rate_role``.
+
+    Other values are doubtful at best for the user and the team; ``_rate_thing`` rates them for other subjects.
+    """
     if words[-1] in _plausible_words("unfinished") or words[-1] in vocabulary(
         "extraction", "favourites"
     ):
@@ -350,7 +353,8 @@ def _rate_being(subject: str, value: str, words: list[str]) -> Plausibility:
 def _rate_thing(subject: str, value: str, words: list[str]) -> Plausibility:
     """Rate a statement about a thing, such as "the port is 8443".
 
-    A value of the team is plausible. A specific value, or one of a subject without a capital, is doubtful.
+    A value that names the team is plausible. A specific value, or a value of a subject without a capital, is
+    doubtful; other values are implausible.
     """
     if "team's" in words:
         return "fine"
@@ -366,9 +370,9 @@ def _rate_thing(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_role(subject: str, words: list[str]) -> Plausibility:
-    """Rate a role; known occupations and roles of the user or a relative are plausible.
+    """Rate a role; listed roles and traits are plausible, and so is any role of the user, the team or a relative.
 
-    Roles of others are often common knowledge or fiction, so they are doubtful.
+    Other roles are often common knowledge or fiction, so they are doubtful, as are vague roles and most with "the".
     """
     is_own = subject in (USER, TEAM) or "'s " in subject
     if words[0] == "the":
@@ -394,7 +398,7 @@ def _is_role(words: list[str]) -> bool:
 
 
 def _names_role(word: str) -> bool:
-    """Return whether a word is in the list of roles or has the ending of a role."""
+    """Return whether a word is in the list of roles or has the ending of a role, and is no listed exception."""
     if word in _plausible_words("no-roles"):
         return False
     roles = vocabulary("linking", "occupations") | vocabulary("extraction", "relations", "traits")

@@ -323,7 +323,7 @@ def _name_subject(subject: str) -> str:
 def _propose_shared(
     answered: list[Fact], answer: Completed | None, facts: list[Fact], source: Source
 ) -> Iterator[Proposed]:
-    """Yield one memory that quotes the confident facts about themselves that a user shared in a message, if any."""
+    """Yield at most one memory, which quotes the confident facts that a user shared about themselves in a message."""
     message = source.message
     own = [
         fact for fact in facts if _is_of_user(fact.subject) and fact.confidence >= _WORTH_SHARING

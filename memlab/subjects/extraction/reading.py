@@ -404,7 +404,10 @@ def _last_word(value: str) -> str:
 
 
 def _is_in_capitals(text: str, start: int, stop: int) -> bool:
-    """Return whether a longer part of a text is all in capitals, so that capitals do not mark names."""
+    """Return whether a part of a text has more than ``_SHOUTED`` letters, all of them capitals.
+
+    Capitals in such a part do not mark names.
+    """
     letters = [sign for sign in text[start:stop] if sign.isalpha()]
     return len(letters) > _SHOUTED and all(sign.isupper() for sign in letters)
 

@@ -360,7 +360,7 @@ class _Work:
                 yield self.propose("gotcha", text, call.number, files, (0, 0), programs)
 
     def _find_replacement(self, call: Call) -> Call | None:
-        """Return a command of the same turn that replaces one that never passed.
+        """Return a later command of the same turn that passed and replaces a command that never passed, or None.
 
         A command that does not exist is replaced by any other, another one by a command for the same
         thing: `pnpm install` replaces `npm install`.
@@ -375,7 +375,10 @@ class _Work:
         return None
 
     def _explain(self, start: int, stop: int) -> str:
-        """Return a sentence that explains a failure, or a sentence after the later success, or "" without one."""
+        """Return an agent's sentence that explains a failure, or one after the success that quotes code, or "".
+
+        ``start`` and ``stop`` are the numbers of the messages with the failure and the success.
+        """
         sentences = [
             (number, sentence)
             for number in range(start, min(stop + 3, len(self.messages)))
@@ -483,7 +486,7 @@ class _Work:
     def _is_finding(self, number: int) -> bool:
         """Return whether an agent's message reports a finding, not an edit.
 
-        It follows no edit, and either more calls follow it or its turn only investigated.
+        The last call before it is no edit, and either more calls follow it or its turn has no edit.
         """
         calls = self.calls_of[self.turns[number]]
         before = [call for call in calls if call.number < number]
@@ -500,7 +503,7 @@ class _Work:
         return shorten(sentences[-1], _MOST_EXPLAINED) if sentences else ""
 
     def _read_answer(self, number: int) -> str:
-        """Return a question and the answer that a message gives, or "" without a question.
+        """Return a question and the answer that a message gives, or "" if it answers none or says too little.
 
         A user's message answers the agent's last question. An agent's last message answers a
         question of the user that the agent investigated.
@@ -585,7 +588,7 @@ def _list_sentences(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _read_rejection(text: str, *, of_call: bool) -> str:
-    """Return a user's message that rejects the agent's work or a call, or "" for any other message.
+    """Return a user's message that rejects the agent's work or a call, or "" for another or an uninformative message.
 
     The sentences of such a message depend on one another, so they are one lesson.
     """

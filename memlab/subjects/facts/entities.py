@@ -259,7 +259,7 @@ def _rename_column(rows: Rows, column: str, name: str) -> Change:
 
 
 def _link_rows(rows: Rows, name: str, weights: Floats) -> Change:
-    """Return the change that links memories to an entity."""
+    """Return the change that adds a "mentions" edge from each memory to an entity, with these weights."""
     if not len(rows):
         return Change()
     return Change(

@@ -186,7 +186,7 @@ def _is_opposite(new: Triple, old: Triple) -> bool:
 
 
 def _excludes_food(new: Triple, old: Triple) -> bool:
-    """Return whether the diet in one of two facts excludes the food in the other."""
+    """Return whether the diet in one of two facts excludes a food that is eaten in the other."""
     foods = table("lifecycle", "foods")
     for diet, food_fact, is_food_later in ((new, old, False), (old, new, True)):
         excluded_foods = foods.get(_find_state(diet.value).removeprefix("a "))
@@ -506,7 +506,7 @@ def _write_reason(new: _Fact, old: _Fact) -> str:
 def _read_new_fact(
     columns: Mapping[str, Sequence[Any]], position: int, id: int, now: int
 ) -> _Fact | None:
-    """Return the fact in a new row, or None if the row is not a fact."""
+    """Return the fact in a new row, or None if it has no fact or a status outside ``_HOLDING``."""
 
     def of(name: str) -> Any:
         """Return a field of the new row, or the default of the field."""
@@ -568,7 +568,7 @@ def _find_affected(state: State, fresh: Sequence[Triple], gone: Collection[int])
 
 
 def _read_stored_fact(state: State, row: int) -> _Fact | None:
-    """Return the fact in a stored row, or None if it is not a fact or was retracted."""
+    """Return the fact in a stored row, or None if it has no fact or a status outside ``_WAS_SO``."""
     names, numbers = state.names, state.numbers
     subject, value = (
         names["subject"].value_at(row),

@@ -276,7 +276,10 @@ def select_profile_rows(
 
 
 def _write_statement(state: State, row: int, *, entity: str | None = None) -> _Statement:
-    """Return a memory as a statement: a fact as a phrase, any other memory as its text."""
+    """Return a memory as a statement: a fact as a phrase, any other memory as its text.
+
+    With ``entity``, a text in the first person is turned into a clause about this entity if possible.
+    """
     names = state.names
     subject, predicate = names["subject"].value_at(row), names["predicate"].value_at(row)
     value = names["object"].value_at(row) or names["value"].value_at(row)

@@ -320,7 +320,7 @@ class _Log(NamedTuple):
 
 
 def _forecast(lab: Any, pack: Pack, options: Mapping[str, float]) -> tuple[pl.DataFrame, str]:
-    """Return the forecast number of recalls before a rollback for each loss, and its basis."""
+    """Return the forecast number of recalls before a rollback for each assumed loss of reward, and its basis."""
     log = _read_log(lab, pack, options)
     rows = []
     for sd in _LOSSES:
@@ -350,7 +350,7 @@ def _forecast(lab: Any, pack: Pack, options: Mapping[str, float]) -> tuple[pl.Da
 
 
 def _read_log(lab: Any, pack: Pack, options: Mapping[str, float]) -> _Log:
-    """Return the rewards and differences in the latest logged recalls, for a forecast."""
+    """Return the rewards in the latest logged recalls, and the shares of recalls that count and that differ."""
     slates, low, scale = lab.slates(), options["low"], options["high"] - options["low"]
     judged = slates.feedback.filter(pl.col("decision").is_not_null())
     by_recall = judged.group_by("decision").agg(pl.col("reward").mean())

@@ -266,7 +266,7 @@ class _Checking:
         return remaining
 
     def _sources(self, journal: Journal) -> Iterator[_Repair]:
-        """Yield functions that repair rows from indexes, the snapshot or a backup."""
+        """Yield functions that repair rows: rebuild SQL indexes, copy from the latest snapshot, copy from a backup."""
 
         def reindex(connection: sqlite3.Connection, wanted: list[Fault]) -> None:
             if any(fault.table == "database" for fault in wanted):

@@ -178,7 +178,7 @@ def _unlock(folder: Path, key: KeySource | None) -> Vault:
 
 
 def _convert_audit_log(folder: Path, old: Vault | None, new: Vault | None) -> None:
-    """Encrypt or decrypt the lines of the audit log of a served lab."""
+    """Rewrite the audit log of a served lab, decrypted with ``old`` and encrypted with ``new``; None is for plain text."""
     for path in folder.glob(f"{AUDIT_FILE}*"):
         lines = [decode_line(line, AUDIT_FILE, old) for line in path.read_bytes().splitlines()]
         draft = path.with_name(f"draft-{path.name}")
@@ -188,7 +188,7 @@ def _convert_audit_log(folder: Path, old: Vault | None, new: Vault | None) -> No
 
 
 def _convert(folder: Path, vault: Vault | None, record: str | None) -> list[Path]:
-    """Encrypt or decrypt a lab and its derived files; return its mirrors and exports."""
+    """Encrypt a lab and its derived files with ``vault``, or decrypt them for None; return its mirrors and exports."""
     with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT):
         Journal.open(
             folder, create=False, mend=make_repairer()

@@ -244,10 +244,11 @@ def _delete_by_tombstones(plan: Plan, meeting: _Meeting, bundle: Bundle) -> None
 
 
 def _pair_memories(state: State, checked: Screened, own: str) -> tuple[dict[int, int], set[int]]:
-    """Return the memories that both labs have, and the memories that this lab purged.
+    """Return the pairs of memories that both labs have, and the other lab's memories that a purge keeps out.
 
-    Both results are keyed by ids of the other lab. Memories match if they have the same lab and id of origin, the same
-    time and the same text. A purged memory has no text, so only its origin and time are compared.
+    Pairs lead from ids of the other lab to ids of this lab; the set has ids of the other lab. Memories match if they have
+    the same lab and id of origin, the same time and the same text. A purged memory has no text, so only its origin and
+    time are compared.
     """
     origins, statuses, texts = state.names["origin"], state.names["status"], state.texts
     created, tombstones = state.numbers["created"].values, state.projection(Tombstones)

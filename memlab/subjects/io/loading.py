@@ -71,7 +71,10 @@ class LoadOptions:
 
 
 def _path_of(x: Any) -> Path | None:
-    """Return the path to load, or None if ``x`` is data instead of a path."""
+    """Return the path to load, or None if ``x`` is data instead of a path.
+
+    Raises InputError for a URL.
+    """
     if not isinstance(x, str | Path):
         return None
     name = str.__str__(x) if isinstance(x, str) else x
@@ -186,7 +189,7 @@ def load(
 def _load_export(
     path: Path, format: str, options: LoadOptions, core: Core, policies: LabPolicies
 ) -> Loaded:
-    """Load an export with its ids, times, counts and edges, completely or not at all."""
+    """Load an export with its ids, times, counts and edges, completely or not at all, and install its pack if asked."""
     from memlab.io.formats import read_bundle, read_lab, restore_pack
 
     rows_only = {

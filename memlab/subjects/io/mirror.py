@@ -171,7 +171,7 @@ class Mirror(Background):
             return build_bundle(store.state, lab=self._lab, now=store.clock())
 
     def _adopt_folder(self) -> None:
-        """Check that a folder can hold the mirror, and read the index of an earlier mirror.
+        """Check that a folder can hold the mirror, read the index of an earlier mirror, and remove files outside the index.
 
         Raises InputError for a folder with other files, so that no other file is overwritten.
         """
@@ -230,7 +230,7 @@ class Mirror(Background):
                 (folder / entry.name).unlink(missing_ok=True)
 
     def _write_files(self, bundle: Bundle) -> int:
-        """Write the changed pages, and record in the journal that the mirror is up to date."""
+        """Write changed pages, remove outdated ones, and record that the mirror is up to date; return their number."""
         if not self._owns_folder:
             self._adopt_folder()
             self._owns_folder = True
@@ -322,7 +322,7 @@ def reach_mirrors(store: Store) -> dict[Path, str]:
 
 
 def _update_step(mirror: weakref.ref[Mirror], every: float) -> Callable[[], float]:
-    """Return a step for a worker that updates a mirror while the lab is open."""
+    """Return a step for a worker that updates a mirror each ``every`` seconds while the lab is open."""
 
     def step() -> float:
         alive_mirror = mirror()

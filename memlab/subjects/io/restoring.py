@@ -248,7 +248,10 @@ def _check_backup(backup: Path, latest: Head | None) -> Path:
 
 
 def _best_backup(folder: Path, own: Head | None, recorded: Head | None) -> Path | None:
-    """Return the latest sound backup, or None if the journal is sound and as recent."""
+    """Return the latest sound backup, or None if the journal is sound and as recent.
+
+    Raises DamagedLab if neither the journal nor a backup is sound.
+    """
     latest = _latest_head(own, recorded)
     if own is not None and latest is not None and own.generation < latest.generation:
         own = None  # The journal is a copy from before a purge.

@@ -236,13 +236,13 @@ class Loaded(_Incoming, Report):
 
 
 def _join_counts(counts: Mapping[str, int]) -> str:
-    """Return the most frequent names with their counts as one text, and the number of omitted names."""
+    """Return the most frequent names with their counts, and how many names are omitted, as one text."""
     ordered = sorted(counts.items(), key=lambda item: -item[1])
     return _join_first([f"{name} ({count:,})" for name, count in ordered], _MAX_GUESSES)
 
 
 def _join_first(texts: list[str], limit: int) -> str:
-    """Return the first texts on one line, and the number of omitted texts."""
+    """Return the first ``limit`` texts on one line, and at its end how many texts are omitted."""
     rest = f" and {len(texts) - limit:,} more" if len(texts) > limit else ""
     return ", ".join(texts[:limit]) + rest
 

@@ -468,7 +468,7 @@ def _compare_forms(
 
 
 def _print_texts(slot: str, policy: Policy | None) -> dict[str, tuple[str, str]]:
-    """Return the canonical texts of a policy and its helpers, in two line widths."""
+    """Return the canonical text of a policy and of each helper by title, in two line widths."""
     if policy is None:
         return {}
     whole = parsed(policy)
@@ -491,7 +491,7 @@ def _join_words(words: list[tuple[str, str]]) -> str:
 
 
 def _balanced(text: str) -> str:
-    """Return a piece of source in which all brackets are balanced."""
+    """Close the open brackets of a piece of source, or remove closing brackets at its end that were not opened."""
     missing: list[str] = []
     for word in _WORD.findall(text):
         if word[1][0] in "([":

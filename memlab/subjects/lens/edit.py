@@ -583,7 +583,7 @@ class _Recording(Checker):
         return result
 
     def _typed(self, form: Form, node: Node) -> None:
-        """Record the type that a null has in its context."""
+        """Record for a form without a type, such as a null, the type that its context gives it."""
         site = None if self.drawing else self.sites.get((form.start, form.stop))
         if site is not None and site.type is None and not self.calls:
             self.sites[form.start, form.stop] = site._replace(type=node.type, node=node)
@@ -670,7 +670,10 @@ def edited(
 
 
 def _splice(policy: Policy, changes: Mapping[Span, str], arguments: str) -> tuple[str, list[Form]]:
-    """Apply changes to a policy's source; return the source and the changes' new positions."""
+    """Apply changes to a policy's source, and append ``arguments`` to its argument list.
+
+    Return the new source and the changes' new positions.
+    """
     source, pieces, forms, offset, length = policy.source, [""], [], 0, 0
     all_changes = dict(changes)
     if arguments:

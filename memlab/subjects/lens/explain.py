@@ -227,7 +227,7 @@ def _choices(node: Node, value_of: Any) -> Iterator[Choice]:
 
 
 def _expand_operands(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
-    """Yield operands and weights whose weighted sum is a node's value."""
+    """Yield operands and weights whose weighted sum is a node's value, or nothing if the node has no such sum."""
     op, args = node.op, node.args
     if op == "if":
         pairs, live = clauses(node)
