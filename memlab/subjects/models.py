@@ -135,7 +135,7 @@ def _exchange(
     headers: dict[str, str],
     max_bytes: int,
 ) -> Reply:
-    """Send a request over a connected socket, and return the reply."""
+    """Send a POST request over a connected socket, and return the reply; raise NoAnswer beyond ``max_bytes``."""
     if isinstance(open_socket, ssl.SSLSocket):
         try:
             open_socket.do_handshake()
@@ -476,7 +476,10 @@ class LanguageModel:
         return result
 
     def _fetch_answer(self, fields: Mapping[str, Any]) -> str:
-        """Request a new answer, and return its text with secrets redacted."""
+        """Request a new answer, and return its text with secrets redacted.
+
+        Raises BadAnswer for an answer that is malformed, cut off or empty, and NoAnswer for a reported error.
+        """
         request, reply = self._fetch_reply(fields)
         try:
             answer = read_answer(reply.body)
@@ -553,7 +556,7 @@ class LanguageModel:
 
     @contextmanager
     def _reserve(self, tokens: int) -> Iterator[None]:
-        """Reserve tokens of the budget for a request; raise OverBudget if too few are left."""
+        """Reserve tokens of the budget during a ``with`` block; raise OverBudget if too few are left."""
         with self._lock:
             if self._max_tokens is not None:
                 left = max(self._max_tokens - self._usage.tokens - self._reserved, 0)
@@ -570,7 +573,7 @@ class LanguageModel:
                 self._reserved -= tokens
 
     def _spend(self, *, calls: int = 0, tokens: int = 0, kept: int = 0) -> None:
-        """Add a call or tokens to the usage; raise OverBudget if no call is left."""
+        """Add calls, tokens and stored answers to the usage; raise OverBudget if no call is left."""
         with self._lock:
             used = self._usage
             if calls and self._max_calls is not None and used.calls >= self._max_calls:

@@ -149,7 +149,7 @@ def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _compare_like(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """Wrap a comparison so that operands of different types compare as false."""
+    """Wrap a comparison so that it is false unless both operands are numbers or both are texts."""
 
     def compare_values(value: Any, operand: Any) -> bool:
         """Compare two numbers or two texts; other operands compare as false."""

@@ -381,7 +381,7 @@ class MemoryFiles:
         return record, _read_content(record)
 
     def _get_files(self, path: str) -> list[Record]:
-        """Return the file at a path, or all files in the folder at this path."""
+        """Return the file at a path, or all files in the folder at this path; raise InputError without any file."""
         parts = _split_path(path)
         record = self._records.get(parts)
         files = self._records.get_below(parts) if record is None else [record]

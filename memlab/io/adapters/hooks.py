@@ -236,9 +236,9 @@ def _read_entry(entry: Mapping[str, Any], folder: str, own: set[str]) -> list[di
 
 
 def _clean(value: Any, folder: str) -> Any:
-    """Return a JSON value with long texts cut to their ends, without invalid characters, and with relative paths.
+    """Return a JSON value with long texts cut to their first and last characters, and with relative paths.
 
-    Paths are relative to ``folder``.
+    Invalid characters are removed. Paths are relative to ``folder``.
     """
     if isinstance(value, str):
         if len(value) > 2 * _KEPT:

@@ -230,7 +230,7 @@ class LabRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
-        """Return the recalled memories as documents."""
+        """Return the recalled memories as documents, at most ``k`` or, for None, the retriever's own ``k``."""
         hits = self.lab.recall(
             query, limit=self.k if k is None else k, project=self.project, explore=False
         )

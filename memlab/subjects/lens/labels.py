@@ -61,7 +61,7 @@ def read_labels(policy: Policy) -> Mapping[str, Label]:
 # policies that differ in comments are equal.
 @lru_cache(maxsize=64)
 def _read_labels(source: str, whole: Policy) -> Mapping[str, Label]:
-    """Return the labels of the policy ``whole``; ``source`` only keys the cache."""
+    """Return the labels of the policy ``whole`` by the digest of the labelled node; ``source`` only keys the cache."""
     parts = parsed(whole)
     nodes = sites(whole)
     labels: dict[str, Label] = {}

@@ -182,7 +182,7 @@ def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy
 def _compile_any(
     source: str | PolicyForm, inputs: list[Input], name: str, helpers: tuple[str, ...]
 ) -> Policy:
-    """Compile a policy that fills no slot, and infer its return type."""
+    """Compile a policy that fills no slot, with the first return type that fits: number, boolean or text."""
     first: PolicyTypeError | None = None
     for returns in ("num", "bool", "str"):
         try:

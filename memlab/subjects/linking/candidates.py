@@ -473,7 +473,7 @@ def _find_by_names(
 ) -> list[tuple[Ints, Ints, Floats]]:
     """Return pairs of reports of a change with recent stored memories that contain a name of the report.
 
-    The pairs have no similarity, because their texts may be about it in different words.
+    The pairs have a similarity of 0, because their texts may use different words.
     """
     texts = joint.side(rows).texts
     reports = [

@@ -38,9 +38,9 @@ _CORRECTED = 20
 
 
 def _may_correct(state: State, columns: Mapping[str, list[Any]], texts: Sequence[str]) -> bool:
-    """Return whether any new row, except turns, reports a change, or may already be corrected.
+    """Return whether any new row, except turns, corrects, reports a change, or is older than the lab's newest memory.
 
-    A row that began before the newest memory of the lab may be.
+    Such an older row may be corrected already.
     """
     kinds = columns.get("kind") or [None] * len(texts)
     created = columns.get("created") or [None] * len(texts)

@@ -115,7 +115,7 @@ class Pairs:
         return equal if none else np.asarray(equal & (new != None), dtype=np.bool_)  # noqa: E711  by element
 
     def _known_same(self, name: str) -> tuple[Flags, Flags]:
-        """Return a mask of pairs with equal values in lower case, and a mask of nulls."""
+        """Return a mask of pairs that agree in a field of their facts, ignoring case, and a mask of pairs with a null."""
         new, old = (
             _fold_fact_field(self.new, name)[self.first],
             _fold_fact_field(self.old, name)[self.second],

@@ -571,7 +571,10 @@ class _Decision:
         return source[~exists], target[~exists], relation[~exists], weight[~exists]
 
     def _collect_changes(self, ids: Ints, gain: float) -> Change:
-        """Return the changed column values of superseded and surviving memories."""
+        """Return the changed column values of superseded and surviving memories.
+
+        A survivor gains ``gain`` in strength for each memory that was merged into it.
+        """
         now, parts = self.joint.now, []
         superseded = {
             other: (stays, why, self.ended_by[other])

@@ -126,7 +126,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _entry(line: str) -> str | None:
-    """Return the sentences of a list item that fit the maximum length, if any."""
+    """Return a list item, cut after a sentence if too long; None for another line or without a short sentence."""
     if not (bullet := _BULLET.match(line)):
         return None
     words = bullet[1].strip()
@@ -137,7 +137,7 @@ def _entry(line: str) -> str | None:
 
 
 def _instructions(path: str, text: str) -> Iterator[str]:
-    """Yield the rules in an instruction file: list items and imperative sentences."""
+    """Yield the rules in an instruction file: list items, imperative sentences and the technology."""
     people = _FOR_PEOPLE.search(path.rsplit("/", 1)[-1]) is not None
     for heading, line in _lines(text):
         if _OF_STACK.search(heading) and not people and not _OF_RULES.search(heading):
@@ -156,7 +156,7 @@ def _instructions(path: str, text: str) -> Iterator[str]:
 
 
 def _readme(text: str) -> Iterator[str]:
-    """Yield the rules in a README: list items below headings that announce rules."""
+    """Yield the rules in a README: list items below headings that announce rules, and the technology."""
     for heading, line in _lines(text):
         entry = _entry(line)
         minimum = _SHORT if _OF_STATED_RULES.search(heading) else _LONG
@@ -298,7 +298,7 @@ def _eslint(text: str) -> Iterator[str]:
 
 
 def _prettier(text: str) -> Iterator[str]:
-    """Yield the options of Prettier in a file of JSON, code, YAML or TOML."""
+    """Yield one rule with the options of Prettier, read from JSON, code, YAML or TOML."""
     if text.lstrip().startswith("{"):
         options = _table(jsonc(text))
     elif re.search(r"export default|module\.exports", text):

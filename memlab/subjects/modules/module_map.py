@@ -205,7 +205,7 @@ def _file_key(path: str, folder: str) -> tuple[Key | None, bool]:
 
 
 def _folder_of(path: str, layer: str) -> str:
-    """Return a file's deepest folder that is not a layer folder such as "routes"."""
+    """Return a file's deepest folder below the folder ``layer`` whose name is no layer word such as "routes"."""
     parts = path.split("/")[:-1]
     start = 0 if layer == "." else layer.count("/") + 1
     last = next(
@@ -226,7 +226,7 @@ def _hyphenate_name(path: str) -> str:
 
 
 def _index_subjects(modules: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-    """Return the modules with a file about each subject, except layer folders."""
+    """Return the modules that have a file about each subject, without modules that are layer folders."""
     modules_of: dict[str, set[str]] = defaultdict(set)
     for name, paths in modules.items():
         for path in () if is_layer(name) else paths:
@@ -245,7 +245,7 @@ def _by_first_word(key: Key, module_of_key: Mapping[Key, str]) -> str | None:
 
 
 def _move(modules: dict[str, list[str]], entries: Sequence[tuple[str, str]], name: str) -> None:
-    """Move files from their present folders to the module ``name``."""
+    """Move files, listed as pairs of present module and path, to the module ``name``."""
     for folder, path in entries:
         if folder != name and path in modules.get(folder, ()):
             modules[folder].remove(path)

@@ -126,7 +126,7 @@ def _is_test(path: str) -> bool:
 
 
 def _group_by_folder(files: Sequence[str]) -> dict[str, list[str]]:
-    """Return the files of each module, grouped by folder only."""
+    """Return the files of each module by folder; layer folders and large folders are divided into subfolders."""
     below = defaultdict[str, list[str]](list)
     for path in files:
         for folder in PurePosixPath(path).parents:

@@ -332,7 +332,7 @@ class _Step:
         )
 
     def _roll_back(self) -> Adapted | None:
-        """Restore a slot's earlier version if its estimated reward is higher, or return None."""
+        """Restore, or without consent propose, an earlier version with a higher estimated reward; None without one."""
         # The import is here, because it takes a twentieth of the time of opening a lab.
         from memlab.science.evaluation import evaluate
 
@@ -384,7 +384,7 @@ class _Step:
         )
 
     def _revert_fall(self) -> Adapted | None:
-        """Restore an earlier version if rewards fell at the installation of the active version.
+        """Restore, or without consent propose, an earlier version if rewards fell when the active one was installed.
 
         The result is None if no fall was found.
         """
@@ -522,7 +522,7 @@ class _Step:
         gain: tuple[float, float, float],
         act: Callable[[], Version | Pack],
     ) -> Adapted:
-        """Apply a change with consent, or return the change as a proposal."""
+        """Apply a change if the user consented, or else return the change as a proposal."""
         pack = self._lab.policies.pack
         before = pack.hash if slot == "pack" else pack.policies[slot].hash
         outcome: Literal["installed", "rolled back", "proposed"] = action
@@ -587,7 +587,10 @@ def of_fall(fall: Fall, before: str, judged: int) -> Adapted:
 
 
 def _tunable(policy: Policy, span: tuple[float, float]) -> Policy | None:
-    """Return a policy with bounded parameters to tune, or None without tunable numbers."""
+    """Return a policy with bounded parameters to tune, or None without tunable numbers.
+
+    If no parameter has bounds, numbers of the source become parameters, bounded by ``span`` times their values.
+    """
     if any(
         math.isfinite(param.low) and math.isfinite(param.high) for param in policy.params.values()
     ):

@@ -129,7 +129,10 @@ def _top(core: Core, state: State, pack: Pack, query: _Query, limit: int) -> lis
 
 
 def _agreement(ones: list[list[int]], others: list[list[int]]) -> tuple[float, int]:
-    """Return the share of results of ``ones`` that ``others`` has too, and the number of queries with equal first ones."""
+    """Return the share of results in ``ones`` that ``others`` has for the same query.
+
+    The second value is the number of queries with the same first result in both.
+    """
     common = sum(len(set(first) & set(second)) for first, second in zip(ones, others, strict=True))
     same_first = sum(first[:1] == second[:1] for first, second in zip(ones, others, strict=True))
     return common / max(1, sum(map(len, ones))), same_first

@@ -98,7 +98,10 @@ def find_fall(
 def _find_revert(
     versions: VersionLog, pack: Pack, hash: str
 ) -> tuple[str | None, int | str, str, str] | str:
-    """Return the slot, version or event, its name and the hash to restore a pack, or the reason that there is none."""
+    """Return how to restore a pack, or the reason that it cannot be restored.
+
+    The result is a slot and the hash of its version, or None and an event of the whole pack; then a name and a hash.
+    """
     now = versions.pack
     slots = [
         slot for slot, policy in pack.policies.items() if now.policies[slot].hash != policy.hash

@@ -506,7 +506,10 @@ def _read_call(form: Form, text: Text) -> Call:
 def _match_parameters(
     name: str, operation: Operation, items: Sequence[Form], form: Form, text: Text
 ) -> dict[str, Form]:
-    """Match forms to parameters by position, and to optional parameters also by name."""
+    """Match forms to parameters by position, and to optional parameters also by name.
+
+    Raises PolicyTypeError for a missing, surplus or repeated argument.
+    """
     # Forms before the first name of an optional parameter are positional. After it come pairs of name and value.
     parameters = list(operation.parameters)
     minimum, maximum = len(operation.required), len(parameters)

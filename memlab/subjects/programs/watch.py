@@ -378,7 +378,7 @@ def _read_file(path: Path) -> _Reading:
 
 
 def _decode(content: bytes, file: str) -> str:
-    """Return the content of a file as text with line feeds at line ends."""
+    """Return the content of a file as text with line feeds at line ends; raise InputError if it is not UTF-8."""
     try:
         # All line ends become line feeds, so that a policy has the same hash on every system.
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")

@@ -135,7 +135,7 @@ class _Gathering:
     def _add_names(
         self, field: Field, value: Any, siblings: Mapping[str, Any], bearers: Sequence[int]
     ) -> None:
-        """Add the names in a field to the group to which the field belongs."""
+        """Add the names in a field, either as declared names or as names that the memories ``bearers`` share."""
         entity = field.role == "entity" or (
             field.role == "node" and siblings.get("kind") == "entity"
         )

@@ -286,7 +286,7 @@ def _key(name: str) -> str:
 
 
 def _revealing_clusters(state: State, rows: Ints) -> set[str]:
-    """Return the clusters whose name contains a word that only purged memories use."""
+    """Return the names of clusters that contain a word which only purged memories use."""
     clusters = set()
     for name in state.nodes.vocabularies()["cluster"]:
         posted = [
@@ -342,7 +342,7 @@ def redact_slates(slates: Iterable[tuple[int, bytes]], gone: PurgePlan) -> dict[
 def _redact_batch(
     slates: Sequence[tuple[int, bytes, Question]], gone: PurgePlan
 ) -> dict[int, bytes]:
-    """Return the slates in a batch that contained purged content, after redaction."""
+    """Return by decision the slates of a batch that contained purged content, after redaction."""
     viewers = [question.filters.get("viewer") for _, _, question in slates]
     gone.askers.update(
         {

@@ -270,7 +270,10 @@ def _report_search(
     *,
     remove_exports: bool,
 ) -> None:
-    """Add the extent and findings of the search, and the removed exports, to the receipt."""
+    """Add the extent and findings of the search to the receipt.
+
+    With ``remove_exports``, exports in which purged content was found are deleted and reported.
+    """
     # With remove_exports an export is removed at its first trace, and its other traces are then no longer reported.
     opaque = f"; {report.opaque:,} only as bytes" if report.opaque else ""
     if report.decrypted:

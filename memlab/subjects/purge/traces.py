@@ -163,7 +163,7 @@ def _is_distinctive(word: str) -> bool:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield the parts of a text between characters that a format may escape."""
+    """Yield the longer parts of a text between characters that a format may escape, cut into pieces."""
     runs = [run.strip() for run in _UNWRITTEN.split(text)]
     longest = max(map(len, runs), default=0)
     for run in runs:

@@ -142,7 +142,7 @@ def calibrate(lab: Any, questions: Any, install: bool, reason: str) -> Calibrati
 
 
 def _fit(terms: Floats, answerable: Flags) -> Floats:
-    """Return the fitted weights of the terms, with the intercept last."""
+    """Return the fitted weights of the terms, with the intercept last, which is shifted by the log of ``_ODDS``."""
     weights = fit_logistic(terms, answerable)
     weights[-1] += np.log(_ODDS)
     return weights

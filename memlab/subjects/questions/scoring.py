@@ -160,7 +160,10 @@ class Scores(Report):
         return self._changed(policy, policy)
 
     def _changed(self, policy: str, missing: str) -> pl.DataFrame:
-        """Return the questions that ``missing``, the active pack or the policy, does not answer and the other one does."""
+        """Return the questions that one side does not answer and the other side answers.
+
+        ``missing`` is the side that does not answer them: the active pack or ``policy``.
+        """
         if policy not in self.policies:
             raise UnknownName("policy of these scores", policy, self.policies)
         active, other = (
@@ -479,7 +482,7 @@ def _rank(
 
 
 def _order_by(expression: pl.Expr, slate: Slate, memories: pl.DataFrame) -> list[int]:
-    """Return the ids of a recall's candidates in descending order of an expression, without those of no finite value."""
+    """Return the ids of the candidates for which an expression is finite, in descending order of its values."""
     columns = memories.with_columns(memory_id=pl.col("id").cast(pl.Int64))
     frame = slate.frame.join(columns, on="memory_id", how="left", suffix="_of_memory")
     for column in expression.meta.root_names():

@@ -179,7 +179,7 @@ def _read_sentence(text: str, start: int, stop: int) -> Sentence:
 def _without_vocative(sentence: str) -> str:
     """Return a sentence without the name by which it addresses the listener.
 
-    "Wow Jon, same here" becomes "Wow, same here".
+    "Wow Jon, same here" becomes "Wow  same here".
     """
     vocative = _VOCATIVE.match(sentence)
     if vocative is None or (vocative["opener"] or "").strip(" ,!").lower() not in {
@@ -195,7 +195,7 @@ def _without_vocative(sentence: str) -> str:
 
 
 def _without_openers(words: list[str]) -> list[str]:
-    """Return the words of a sentence without interjections at the start, of which a limited number is removed."""
+    """Return the words of a sentence after at most ``_MOST_OPENERS`` interjections at its start."""
     position = 0
     while position < min(len(words), _MOST_OPENERS) and words[position] in vocabulary(
         "acts", "openers"
@@ -528,7 +528,7 @@ def _restore_capitals(words: Sequence[str], question: str) -> str:
 def _complete_wh_question(
     question_words: Sequence[str], answer: str, start: int, stop: int, question: str
 ) -> Completed | None:
-    """Return the statement that a question with "what" or "who" forms with its answer, or None."""
+    """Return the statement that a wh-question, such as "What is your job?", forms with its answer, or None."""
     begins = _statement_opening(list(question_words))
     if begins is None:
         return None

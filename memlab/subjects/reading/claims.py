@@ -438,7 +438,7 @@ def claim(text: str) -> Claim | None:
 def _predicate(tokens: list[str]) -> tuple[int, int]:
     """Return the index at which the predicate begins, and the number of words of the subject.
 
-    A denial before the verb belongs to the predicate.
+    A denial before the verb belongs to the predicate. Both are 0 for an order or without a verb.
     """
     verbs, nouns = _claim_words("verbs"), _claim_words("nouns-too")
     candidates = [position for position, token in enumerate(tokens[:8]) if token in verbs]

@@ -272,7 +272,7 @@ def compare(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: bool
 
 
 def _asserts(reading: Reading) -> bool:
-    """Return whether a short text contains no question, wish or condition."""
+    """Return whether a text is short and contains no question, wish or condition."""
     words = words_of(reading.text)
     return (
         len(words) < MOST_WORDS
@@ -282,7 +282,7 @@ def _asserts(reading: Reading) -> bool:
 
 
 def _apply_odds(ruled: Verdict, odds: float | None) -> Verdict:
-    """Return the more certain verdict on two texts: of the rules or of the change model."""
+    """Return the rules' verdict on two texts, raised to the certainty of the change model if that is higher."""
     if odds is None or not noticed(odds):
         return ruled
     likely = certain(odds)
@@ -550,7 +550,7 @@ def _find_slot_rule(
 
 
 def _slots_conflict(new: Slot, old: Slot, user_speaks: bool) -> bool:
-    """Return whether two slots give one owner's property different values."""
+    """Return whether two slots give one owner's property different values, of which neither contains the other."""
     if new.name.startswith("instead:"):
         return _contains_name(new.name[8:], old.value) and old.name.split(":")[0] in (
             "tool",

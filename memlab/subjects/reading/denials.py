@@ -93,7 +93,7 @@ def _denied_values(text: str) -> tuple[str, ...]:
 
 
 def _ended_names(text: str) -> list[str]:
-    """Return the values that a text says end, without the marks of code."""
+    """Return the values that a text declares invalid or ended, without the marks of code."""
     return [value.strip("`") for value in _denied_values(text)]
 
 
@@ -154,14 +154,14 @@ def _shares_topic(new: str, old: str, *, numbers: bool) -> bool:
 
 
 def _ends_two_words(new: str, old: str) -> bool:
-    """Return whether a text ends two words in a row that an earlier text has too."""
+    """Return whether a text says that a thing named by two words ended, which an earlier text names too."""
     values = [match["value"] for match in _TWO_WORDS.finditer(new) if match[0][0] != ","]
     content = Statement(old).content
     return any(find_name(v, old) and content.issuperset(map(stem, words_of(v))) for v in values)
 
 
 def _moves_path(new: str, old: str) -> bool:
-    """Return whether a text has another path of a thing that the text and both paths name."""
+    """Return whether two texts have different paths for one thing that the new text and both paths name."""
     mine, theirs = set(_PATH.findall(new)), set(_PATH.findall(old))
     words = map(stem, words_of(_PATH.sub(" ", new)))
     parts = [

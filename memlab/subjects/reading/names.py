@@ -423,8 +423,8 @@ def _is_common_phrase(text: str, name: str, words: list[Token], after: int) -> b
 def _is_short_name(name: str, words: list[Token], after: int) -> bool:
     """Return whether a word of two or three capital letters is a name.
 
-    Known places and organisations are names, and so are capitals after words such as "at" or
-    "from".
+    Known places and organisations are names, and so are capitals before a verb or after words such
+    as "at" or "from".
     """
     if name.lower() in vocabulary("names", "short-names") or _verb_follows(words, after):
         return True

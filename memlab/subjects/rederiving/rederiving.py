@@ -300,7 +300,10 @@ class _Work:
 
 
 def _rederive_fact(work: _Work, before: Mapping[str, Any]) -> None:
-    """Derive subject, predicate and value from the new text, unless the edit sets them."""
+    """Derive subject, predicate and value from the new text, or drop them if it does not state them.
+
+    Parts that the edit sets are left unchanged.
+    """
     # A sentence of the same form is the most reliable reading, then a single fact that rules find.
     old_fact = _fact_values(before)
     if work.given.intersection(FACT):
@@ -374,7 +377,7 @@ def _restate_fact(work: _Work, fact: Fact, old_fact: tuple[str, str, str], colum
 
 
 def _read_same_form(words: Wording, old_fact: tuple[str, str, str]) -> str | None:
-    """Return the new value if two sentences differ in nothing else, or None."""
+    """Return the new value if the new sentence differs from the old one in the value only, or None."""
     subject, predicate, value = old_fact
     for form in _subject_forms(subject):
         prefix, separator, suffix = fact_text(form, predicate, "\0").partition("\0")
@@ -461,7 +464,7 @@ def _subject_forms(subject: str) -> tuple[str, ...]:
 
 
 def _correct_names(work: _Work, names: Iterable[str]) -> None:
-    """Correct fields that quote words that an edit replaced."""
+    """Correct fields that quote words that an edit replaced, or drop those that cannot be corrected."""
     for name in names:
         value = work.after.get(name)
         if value is None or name in work.given or not work.words.quotes(value):
@@ -581,7 +584,7 @@ def _is_outdated_tag(words: Wording, tag: str, inferred: tuple[list[str], list[s
 
 
 def _rederive_summary(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
-    """Write a summary again if a rule wrote it; drop any other summary."""
+    """Rebuild a summary if a rule wrote it or the pack writes summaries; drop any other summary."""
     words, old_summary = work.words, before.get("summary")
     steps = work.after.get("steps")
     if "summary" in work.given or (

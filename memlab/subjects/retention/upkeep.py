@@ -230,7 +230,7 @@ def find_pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
 
 
 def _visible_degree(state: State, edges: Ints, ends: Ints) -> Floats:
-    """Return the degree of each edge end, counting only edges visible to its viewers."""
+    """Return the degree of one end of each edge, counting only edges that the viewers of that edge can see."""
     graph = state.edges
     degree = graph.degree(ends).astype(np.float64)
     if hidden_rows(state, EVERYONE) is None:
@@ -521,7 +521,7 @@ class _Pass:
             ends = _distinct(np.concatenate(end_parts))
 
     def _edges(self, edges: Ints, has_degrees: bool) -> Ints:
-        """Prune among `edges`; return nodes whose edges must be evaluated again."""
+        """Prune among `edges`; with ``has_degrees``, return the nodes whose other edges must be evaluated again."""
 
         def decide() -> tuple[tuple[pl.DataFrame, Ints], Change]:
             """Return the removed edges, and the nodes at their ends."""

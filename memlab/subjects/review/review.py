@@ -506,7 +506,10 @@ class LabReview:
     def _answers(
         self, exposures: pl.DataFrame, rows: Any, displaced: Displaced, limit: int, progress: bool
     ) -> pl.DataFrame:
-        """Repeat the latest recalls that returned certain memories, without these memories."""
+        """Repeat the latest ``limit`` recalls that returned certain memories, without these memories.
+
+        Return a row for each recall, with the ids that left and entered its results if it could be repeated.
+        """
         decisions = (
             np.sort(exposures["decision"].unique().to_numpy())[-limit:].tolist() if limit else []
         )
