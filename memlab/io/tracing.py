@@ -121,7 +121,10 @@ def trace(
 
 
 def _compares(lab: Lab | None, call: VerbCall) -> bool:
-    """Return whether new memories may be merged into stored ones."""
+    """Return whether a call may merge new memories into stored ones.
+
+    The call's argument ``linking`` decides, or else the setting of the lab's pack.
+    """
     linking = call.arguments.get("linking")
     if linking is None and lab is not None:
         linking = lab.policies.pack.settings["linking"]

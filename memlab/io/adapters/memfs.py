@@ -297,7 +297,7 @@ def _read_content(file: Path, label: str) -> str:
 
 
 def _write_page(root: Path, path: tuple[str, ...], content: str) -> str:
-    """Write a file, and return whether the file was added, changed or already up to date.
+    """Write a file, and return "added", "changed" or, if it already has this content, "same".
 
     Links in its path are not followed.
     """
@@ -370,5 +370,5 @@ def _format_copy(memory: Memory, summary: str | None) -> str:
 
 
 def _checksum(text: str) -> str:
-    """Return the CRC-32 of a text, which detects changes."""
+    """Return the CRC-32 of a text in hexadecimal, which detects changes."""
     return f"{zlib.crc32(text.encode()):08x}"

@@ -334,7 +334,7 @@ def _read_instance(value: object, location: Location) -> LabelledConversation:
 
 
 def _has_answer(message: dict[str, Any], field: str, location: Location) -> bool:
-    """Return whether a turn is marked as evidence."""
+    """Return whether a turn is marked as evidence; raise DatasetError for a mark other than true, false or null."""
     value = message.get("has_answer", False)
     if value is None:
         return False

@@ -410,7 +410,7 @@ class Rows:
         return longest if longest is not None and lengths[longest] >= _PROSE else None
 
     def _tell_missing(self, fields: Iterable[str], names: Iterable[str]) -> None:
-        """Note the unused column whose name resembles a field that has no column."""
+        """Note for each field without a column the unused column whose name resembles the field, if any."""
         for field in fields:
             near = _propose(field, names)
             if near is not None:
@@ -437,7 +437,7 @@ class Rows:
 
 
 def _convert_cell(field: str, column: str, value: Any) -> Any:
-    """Convert a table cell to the value of a memory field."""
+    """Convert a table cell to the value of a memory field; raise InputError if the cell has no such value."""
     # files spell values in their own ways, so that more forms are accepted than of a caller
     storage = MEMORY[field].storage
     if storage == "time":
@@ -468,7 +468,7 @@ def _convert_cell(field: str, column: str, value: Any) -> Any:
 
 
 def _propose(field: str, names: Iterable[str]) -> str | None:
-    """Return the first column, by name, that abbreviates a known name of the field, or None."""
+    """Return the alphabetically first column that abbreviates a usual name of the field, or None."""
     words = (*_NAMES.get(field, ()), *(_TEXTS if field == "text" else ()))
     for name in sorted(names):
         # people shorten names of columns: usr, conv, msg

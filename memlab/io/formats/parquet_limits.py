@@ -106,7 +106,10 @@ def _measure(values: pl.Expr, dtype: Any, depth: int = 0) -> Iterator[pl.Expr]:
 
 
 def _count_values(file: BinaryIO, size: int) -> int:
-    """Return the number of values in a Parquet file's columns, according to its footer."""
+    """Return the number of values in a Parquet file's columns, according to its footer.
+
+    Raises DatasetError for a damaged file.
+    """
     file.seek(max(0, size - 8))
     length = int.from_bytes(file.read(4), "little")
     if file.read(4) != b"PAR1" or length > size - 8:

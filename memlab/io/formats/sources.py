@@ -100,7 +100,10 @@ def read_folder(folder: Path, options: Options) -> Iterator[Source]:
 
 
 def _read_folder(folder: Path, options: Options, rest: Notes) -> Iterator[Source]:
-    """Yield the sources in a folder, then notes on the files that were not read."""
+    """Yield the sources in a folder, then notes on the files that were not read.
+
+    Raises DatasetError if no file is readable.
+    """
     for reader in READERS.values():
         is_chosen = options.format in (None, reader.name) and reader._is_folder
         if is_chosen and reader._recognises(folder, "") and reader._rows is not None:

@@ -139,7 +139,7 @@ def parse_whatsapp(path: Path, notes: Notes) -> Iterator[tuple[int, dict[str, An
 
 
 def _has_written(path: Path, name: str) -> bool:
-    """Return whether a message of ``name`` begins without U+200E, unlike lines of an iOS group's title."""
+    """Return whether a message of ``name`` begins without U+200E, which lines of an iOS group's title never do."""
     for _, raw in Lines(path, Notes("")):
         match = _HEADER.match(decode_line(raw, Notes("")))
         spoken = _SPOKEN.match(match["rest"]) if match is not None else None
@@ -225,7 +225,7 @@ def _remove_generated(text: str, notes: Notes) -> str:
 
 
 def _remove_omission(line: str) -> str | None:
-    """Return a line without the notice of an omitted file, or None for other lines."""
+    """Return a line without its notice of an omitted file, or None for a line without such a notice."""
     before, mark, words = line.rpartition("\u200e")
     words = words.translate(_MARKS).strip()
     if not mark:

@@ -40,7 +40,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 def _open_private(path: str, flags: int) -> int:
-    """Open a file that only its owner can read, but no link: the lab may be someone else's."""
+    """Open a file, which only its owner can read if it is created; refuse a link, because others may own the lab."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 

@@ -529,7 +529,7 @@ class RemoteLab:
         return message.result
 
     def _unavailable(self, why: str, *, sent: bool) -> LabUnavailable:
-        """Return the error for a request that got no usable answer."""
+        """Return the error for a request without a usable answer; ``sent`` means that the server may have executed it."""
         return LabUnavailable.behind(self.url, why, sent=sent)
 
 

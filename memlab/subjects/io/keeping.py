@@ -209,7 +209,7 @@ class LabKeeping:
         return self._describe(plan, done=True)
 
     def _plan(self, full: float, thin: float) -> _Plan:
-        """Plan to drop segments older than ``thin`` days, and to thin other segments older than ``full`` days; 0 is never."""
+        """Plan to drop segments older than ``thin`` days, and to thin others older than ``full`` days; 0 means never."""
         journal, now, after = self._store.journal, self._store.clock(), 0
         plan = _Plan()
         for upto, digest in journal.segments().items() if isinstance(journal, Journal) else ():

@@ -464,7 +464,7 @@ def _subject_forms(subject: str) -> tuple[str, ...]:
 
 
 def _correct_names(work: _Work, names: Iterable[str]) -> None:
-    """Correct fields that quote words that an edit replaced, or drop those that cannot be corrected."""
+    """Correct fields that repeat words which an edit replaced, and drop fields that cannot be corrected."""
     for name in names:
         value = work.after.get(name)
         if value is None or name in work.given or not work.words.quotes(value):

@@ -193,7 +193,7 @@ def _report_evaluation(result: Evaluation, report: Path | None, details: bool) -
 
 
 def _add_page(result: Any, report: Path | None, text: str) -> tuple[Any, str]:
-    """Return the report of a result, and write an HTML page if a path is given."""
+    """Return the values and the text of a result, and write its HTML page if a path is given."""
     written = None if report is None else str(result.report(report))
     return result.to_dict() | {"report": written}, text + (f"\n\nOpen {written}" if written else "")
 

@@ -197,7 +197,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
         self._answered = quality
 
     def _lost(self) -> list[list[Any]]:
-        """Count the wanted memories lost at each stage of the latest recalls."""
+        """Count the wanted memories lost at each stage of the latest recalls; [] if no wanted memory is known."""
         recent = self.recalls.tail(_RECENT)
         if recent.is_empty():
             return []

@@ -263,7 +263,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
         return None if name == _LIVE else load_pack(self._named.get(name, name))
 
     def _soon(self) -> str:
-        """Return the date 90 days after the last event."""
+        """Return the date 90 days after the last event, or "" without events."""
         if not self._log.height:
             return ""
         last: datetime = self._log["at"][-1]

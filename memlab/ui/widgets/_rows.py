@@ -234,7 +234,7 @@ def _is_word(column: str) -> bool:
 
 
 def _by_word(values: pl.Series) -> _Bins:
-    """Assign a column of words to bars, the most frequent word first; other words get the number of bars."""
+    """Assign words to bars, numbered from the most frequent word; further words get the number after the last bar."""
     counted = values.value_counts(sort=True).head(_MOST_WORDS)
     words = counted[values.name].to_list()
     codes = values.replace_strict(
@@ -244,7 +244,7 @@ def _by_word(values: pl.Series) -> _Bins:
 
 
 def _by_span(values: pl.Series) -> _Bins:
-    """Assign a column of times or counts to the bars of a histogram; missing values get the number of bars."""
+    """Assign times or counts to the bars of a histogram; missing values get the number after the last bar."""
     is_time = values.dtype.is_temporal()
     numbers = values.to_physical().cast(pl.Float64).to_numpy() / (1_000 if is_time else 1)
     present = numbers[~np.isnan(numbers)]

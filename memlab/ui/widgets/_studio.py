@@ -277,7 +277,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
         self.save(name if name.endswith(".hy") else f"{name}.hy")
 
     def _install(self, text: str, policy: Policy, reason: str, *, sure: bool) -> dict[str, Any]:
-        """Install a policy text; if scores fall, return a warning for the user to confirm."""
+        """Install a policy text; if scores would fall and ``sure`` is false, return the loss instead."""
         if not reason.strip():
             raise InputError("Type a reason first. It is recorded in the history.")
         pack = self.lab.policies.pack
