@@ -137,7 +137,7 @@ class Agent(Displayed):
         return SessionName.of(self._identity.session or "", self._converse)
 
     def _converse(self, name: str | None, **options: Any) -> Session:
-        """Open a chat of this agent in session `name`, or in the agent's own session for None; `options` go to ``Session``."""
+        """Open a chat of this agent in the session `name`, or for None in its own session; `options` go to ``Session``."""
         identity = self._identity if name is None else replace(self._identity, session=name)
         agent = Agent(identity, self._verbs)
         return Session(agent, self._verbs, identity.session or "", **options)

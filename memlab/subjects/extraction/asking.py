@@ -416,7 +416,7 @@ def _parse_answer(content: str) -> dict[str, Any]:
 
 @cache  # the tables of the language do not change
 def _build_instructions(lessons: bool) -> str:
-    """Return the instructions for a model, with the allowed predicates, kinds and sorts; `lessons` adds those for lessons."""
+    """Return the instructions for a model, with the allowed predicates, kinds and, with `lessons`, sorts of lessons."""
     predicates = sorted({predicate for _, predicate, *_ in word_table("verbs").values()})
     words = {
         "PREDICATES": predicates,
