@@ -57,21 +57,28 @@ _AGENTS = "memlab.subjects.agent_verbs.agents:LabAgents"
     "--model",
     "url",
     metavar="URL",
-    help=f"Use the model at URL, such as http://127.0.0.1:8080/v1; its key is in {MODEL_KEY}.",
+    help="Let the language model at URL read the messages, such as http://127.0.0.1:8080/v1. Its key "
+    f"is read from the environment variable {MODEL_KEY}.",
 )
-@click.option("--model-name", help="Name of the model on its server.")
+@click.option("--model-name", help="Name of the language model on the server of --model.")
 @click.option(
-    "--model-calls", type=click.IntRange(1), help="Maximum number of requests. Default: unlimited."
+    "--model-calls",
+    type=click.IntRange(1),
+    help="Maximum number of requests to the model. Default: unlimited.",
 )
 @click.option(
     "--model-tokens",
     type=click.IntRange(1),
     default=1_000_000,
     show_default=True,
-    help="Maximum number of tokens of all requests and answers.",
+    help="Maximum number of tokens of all requests to the model and its answers.",
 )
-@click.option("--model-cache", type=LocalPath(), help="Folder in which answers are cached.")
-@click.option("--commit", is_flag=True, help="Store the proposed memories.")
+@click.option(
+    "--model-cache", type=LocalPath(), help="Folder that caches the answers of the model."
+)
+@click.option(
+    "--commit", is_flag=True, help="Store the proposed memories. Default: only print them."
+)
 def extract(
     lab: memlab.Lab,
     file: Path,
@@ -114,7 +121,9 @@ def extract(
 @command(agent)
 @LAB
 @click.argument("file", type=InputFile())
-@click.option("--yes", is_flag=True, help="Consent to operations that change the lab.")
+@click.option(
+    "--yes", is_flag=True, help="Run operations that change the lab without asking for consent."
+)
 def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Report:
     """Run the operations in FILE on LAB.
 
@@ -146,15 +155,17 @@ def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Report:
     "decision",
     type=int,
     required=True,
-    help="Number of the recall, from `memlab recall`.",
+    help="Number of the recall that the answer used, as printed by `memlab recall`.",
 )
 @click.option(
     "--answer",
     type=click.File(errors="replace"),
     required=True,
-    help="File with the answer; - is standard input.",
+    help="File with the text of the agent's answer; - is standard input.",
 )
-@click.option("--reply", type=click.File(errors="replace"), help="File with the user's reply.")
+@click.option(
+    "--reply", type=click.File(errors="replace"), help="File with the user's reply to the answer."
+)
 def attribute(lab: memlab.Lab, decision: int, answer: Any, reply: Any) -> Report:
     """Infer from an answer which recalled memories were used, and log rewards.
 
@@ -168,8 +179,12 @@ def attribute(lab: memlab.Lab, decision: int, answer: Any, reply: Any) -> Report
 
 
 @command(agent, read)
-@click.option("--since", metavar="WHEN", help="Only contexts since this time, such as 2026-07-01.")
-@click.option("--report", type=LocalPath(), help="Also write an HTML page to this file.")
+@click.option(
+    "--since", metavar="WHEN", help="Only contexts built since this time, such as 2026-07-01."
+)
+@click.option(
+    "--report", type=LocalPath(), help="Also write the results as an HTML page to this file."
+)
 def metrics(lab: memlab.Lab, since: str | None, report: Path | None) -> Report:
     """Show how many tokens of the contexts of LAB were used, and how many tokens the contexts saved.
 
@@ -252,20 +267,24 @@ _PROJECT = click.option(
     type=click.IntRange(1),
     default=3,
     show_default=True,
-    help="Maximum number of modules for TASK.",
+    help="Maximum number of modules listed for TASK.",
 )
 @click.option(
     "--html",
     type=LocalPath(),
     help="Write the map and its conventions as a page to this path.",
 )
-@click.option("--conventions", is_flag=True, help="List the conventions with their numbers.")
+@click.option(
+    "--conventions",
+    is_flag=True,
+    help="List the conventions that the files of the project state, with their numbers.",
+)
 @click.option(
     "--accept",
     type=click.IntRange(1),
     multiple=True,
     metavar="NUMBER",
-    help="Remember the convention with this number; may be repeated.",
+    help="Store the convention with this number, from --conventions, as a memory; may be repeated.",
 )
 def modules(
     lab: memlab.Lab,
@@ -396,12 +415,22 @@ def _report_modules(modules: ModuleMap, *, rules: bool = False) -> Report:
     is_flag=True,
     help="Serve over HTTP on this machine, with a token, until Ctrl-C.",
 )
-@click.option("--host", default=HOST, show_default=True, help="Loopback address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port. Default: a free one.")
+@click.option(
+    "--host",
+    default=HOST,
+    show_default=True,
+    help="Loopback address on which --http and --root listen.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port on which --http and --root listen. Default: a free one.",
+)
 @click.option(
     "--clients",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="TOML file with a token and role per client.",
+    help="TOML file with the token and role of each client, for --http and --root.",
 )
 @click.option("--read-only", is_flag=True, help="Offer only tools that read, and log no recalls.")
 @click.option(
@@ -417,9 +446,11 @@ def _report_modules(modules: ModuleMap, *, rules: bool = False) -> Report:
     type=click.Choice(ROLES),
     default="owner",
     show_default=True,
-    help="Permissions of clients.",
+    help="What clients may do, unless --clients gives them roles.",
 )
-@click.option("--pack", help="Make this pack (a name or a .hy file) active.")
+@click.option(
+    "--pack", help="Make this pack (a name or a .hy file) the active pack of LAB before serving it."
+)
 @click.option(
     "--existing",
     "only_existing",
@@ -514,14 +545,14 @@ def serve(
 
 @command(main, name="audit-log")
 @LAB
-@click.option("--client", help="Only calls of this client.")
+@click.option("--client", help="Show only the calls of this client.")
 @click.option(
     "--most",
     "limit",
     type=click.IntRange(1),
     default=100,
     show_default=True,
-    help="Number of calls to show, the newest ones.",
+    help="Number of calls to show; the newest are shown.",
 )
 def audit_log(lab: Path, client: str | None, limit: int) -> Report:
     """Show the calls of clients on LAB, or on a folder of labs.

@@ -51,14 +51,14 @@ _LEVEL = click.option(
     type=click.FloatRange(0.5, 0.999),
     default=0.95,
     show_default=True,
-    help="Confidence level of intervals.",
+    help="Confidence level of the intervals, between 0 and 1.",
 )
 _RANGE = click.option(
     "--reward-range",
     type=float,
     nargs=2,
     metavar="LOW HIGH",
-    help="Minimum and maximum reward of one item.",
+    help="Minimum and maximum reward that one item can have.",
 )
 _BOUNDS = "loss", "low", "high"
 _REPORT = click.option(
@@ -86,7 +86,11 @@ _REPORT = click.option(
 @_REPORT
 @_LEVEL
 @_RANGE
-@click.option("--details", is_flag=True, help="Show all reasons and remarks, and each query.")
+@click.option(
+    "--details",
+    is_flag=True,
+    help="Print all reasons and remarks of the evaluation, and each query.",
+)
 @click.option(
     "--labels",
     type=_PATH,
@@ -210,7 +214,9 @@ def _add_page(result: Any, report: Path | None, text: str) -> tuple[Any, str]:
     },
 )
 @click.argument("pack")
-@click.option("--end", is_flag=True, help="End the comparison.")
+@click.option(
+    "--end", is_flag=True, help="End the comparison with PACK; the active pack stays active."
+)
 def challenge(lab: memlab.Lab, pack: str, end: bool, **options: Any) -> Report:
     """Compare PACK with the active pack of LAB, from the next recall on.
 
@@ -296,7 +302,11 @@ def verdict(lab: memlab.Lab, challenger: str | None, report: Path | None, **opti
     },
 )
 @_RANGE
-@click.option("--yes", is_flag=True, help="Consent to carry out the proposal.")
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Carry out the proposal, an earlier policy or other parameters. Default: only print it.",
+)
 def adapt(lab: memlab.Lab, yes: bool, **options: Any) -> Report:
     """Propose an earlier policy or other parameters, if the log shows an improvement.
 
@@ -343,15 +353,25 @@ def plan(lab: memlab.Lab, packs: tuple[str, ...], **options: Any) -> Report:
         "folder": "Folder of the search. An interrupted search continues there.",
     },
 )
-@click.option("--start", help="Policy or pack, such as similarity. Default: the active pack.")
-@click.option("--slots", multiple=True, help="Slot to search. Default: recall-score.")
+@click.option(
+    "--start",
+    help="Policy or pack with which the search begins, such as similarity. Default: the active pack.",
+)
+@click.option(
+    "--slots", multiple=True, help="Slot whose policy the search varies. Default: recall-score."
+)
 @click.option(
     "--budget",
     default="10 min",
     show_default=True,
     help='Number of candidate policies to try, or a time such as "10 min".',
 )
-@click.option("--workers", "executor", type=click.IntRange(1), help="Number of processes.")
+@click.option(
+    "--workers",
+    "executor",
+    type=click.IntRange(1),
+    help="Number of processes that score candidate policies. Default: this one.",
+)
 @click.option("--out", type=_PATH, help="Write the winner's pack to this file.")
 @_REPORT
 @_LEVEL
@@ -412,7 +432,7 @@ def _write_winner(pack: memlab.Pack, path: Path) -> Path:
     type=click.IntRange(0, 1000),
     default=3,
     show_default=True,
-    help="Number of examples per stage.",
+    help="Number of lost memories to show per stage, such as not stored or ranked too low.",
 )
 @click.option("--cluster", help="Group of dependent recalls: session, day or decision.")
 def failures(lab: memlab.Lab, labels: Path | None, **options: Any) -> Report:
@@ -536,7 +556,11 @@ def _address(name: str, text: str) -> Callable[[Callable[..., Report]], Callable
 
 
 # An option of every benchmark.
-_SHA256 = click.option("--sha256", default="", help="Expected SHA-256 of the data.")
+_SHA256 = click.option(
+    "--sha256",
+    default="",
+    help="Expected SHA-256 of the data file or folder; other data are refused.",
+)
 
 
 @command(bench)

@@ -25,7 +25,7 @@ _MAX_EVENT_BYTES = 16 << 20
     type=click.IntRange(1),
     default=800,
     show_default=True,
-    help="Token budget of a context.",
+    help="Maximum number of tokens of a context.",
 )
 @click.option("--project", help="Project of the memories. Default: the name of the repository.")
 def run(lab: Path, budget: int, project: str | None) -> Report:
@@ -64,7 +64,7 @@ def _read_event(data: bytes) -> dict[str, object]:
     type=click.Choice(list(HOSTS)),
     default="claude",
     show_default=True,
-    help="Coding agent to set up.",
+    help="Coding agent whose settings get the hooks.",
 )
 @click.option(
     "--folder",

@@ -100,12 +100,19 @@ def load(
     options={"at": "When it was said, in ISO 8601. Default: now."},
 )
 @click.argument("text", type=Text())
-@click.option("--kind", default="fact", show_default=True, help="Kind of memory.")
-@click.option("--project", help="Project of the memory.")
-@click.option("--session", help="Session of the memory.")
-@click.option("--speaker", help="Who said it.")
-@click.option("--tag", "tags", multiple=True, help="A tag; may be repeated.")
-@click.option("--importance", type=float, help="Importance from 0 to 1. Default: 0.5.")
+@click.option(
+    "--kind",
+    default="fact",
+    show_default=True,
+    help="Kind of the new memory, such as note or preference.",
+)
+@click.option("--project", help="Project of the new memory.")
+@click.option("--session", help="Session in which the new memory was said.")
+@click.option("--speaker", help="Who said the text of the new memory, such as user.")
+@click.option("--tag", "tags", multiple=True, help="Tag of the new memory; may be repeated.")
+@click.option(
+    "--importance", type=float, help="Importance of the new memory, from 0 to 1. Default: 0.5."
+)
 def remember(lab: memlab.Lab, text: str, tags: tuple[str, ...], **fields: Any) -> Report:
     """Store TEXT as a memory in LAB.
 
@@ -256,8 +263,8 @@ def feedback(lab: memlab.Lab, memory: int, outcome: str, decision: int | None) -
 
 @command(main, read)
 @click.argument("memory", type=int, required=False)
-@click.option("--kind", help="Only this kind.")
-@click.option("--project", help="Only this project.")
+@click.option("--kind", help="List only memories of this kind.")
+@click.option("--project", help="List only memories of this project.")
 @click.option(
     "--tag",
     "tags",

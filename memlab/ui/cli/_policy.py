@@ -48,7 +48,7 @@ _SLOT = click.option(
 _COLOR = click.option(
     "--color/--no-color",
     default=None,
-    help="Use colours. Default: only if the output is a terminal.",
+    help="Print in colours. Default: only if the output is a terminal.",
 )
 
 
@@ -63,7 +63,9 @@ def _use_colors(requested: bool | None) -> bool:
 @FILE
 @_SLOT
 @click.option(
-    "--lab", type=LocalPath(), help="Lab on whose labelled questions FILE is scored; only read."
+    "--lab",
+    type=LocalPath(),
+    help="Lab on whose labelled questions FILE is scored. The lab is not changed.",
 )
 def check(file: str, slot: str | None, lab: Path | None, as_json: bool) -> Report:
     """Check the types of all policies in FILE, and score them on a lab.
@@ -300,7 +302,7 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
     type=int,
     default=0,
     show_default=True,
-    help="Row of the frame to explain, counted from 0.",
+    help="Row of --frame to explain, counted from 0.",
 )
 @click.option(
     "--by", help="Column of --frame whose values separate the candidate lists of different recalls."
@@ -358,7 +360,12 @@ def explain(
 @click.option(
     "--questions", type=LocalPath(), help="File of questions. Default: the lab's own questions."
 )
-@click.option("--metric", "metrics", multiple=True, help="Metric such as ndcg@10; may be repeated.")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    help="Metric to compute on the questions, such as ndcg@10; may be repeated.",
+)
 def score(
     lab: Path, policies: tuple[str, ...], questions: Path | None, metrics: tuple[str, ...]
 ) -> Report:

@@ -28,7 +28,7 @@ from memlab.ui.cli._base import (
     type=LocalPath(),
     default=Path("memlab-demo.html"),
     show_default=True,
-    help="Path of the page.",
+    help="Path of the HTML page to write.",
 )
 @click.option(
     "--full",

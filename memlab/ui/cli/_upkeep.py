@@ -34,7 +34,11 @@ _GRAPH = "memlab.subjects.clusters.clusters:LabGraph"
 
 
 @command(upkeep, write)
-@click.option("--at", metavar="WHEN", help="Time of the run, such as 2026-07-01. Default: now.")
+@click.option(
+    "--at",
+    metavar="WHEN",
+    help="Time at which decay and status changes are computed, such as 2026-07-01. Default: now.",
+)
 def maintain(lab: memlab.Lab, at: str | None, as_json: bool) -> Report:
     """Apply decay and status changes to LAB.
 
@@ -65,7 +69,7 @@ def maintain(lab: memlab.Lab, at: str | None, as_json: bool) -> Report:
     "older_than_days",
     type=float,
     metavar="DAYS",
-    help="Minimum age in days. Default: the pack's setting.",
+    help="Group only memories that are at least this many days old. Default: the pack's setting.",
 )
 def consolidate(lab: memlab.Lab, **options: Any) -> Report:
     """Replace old memories of a cluster by one summary.
@@ -261,7 +265,7 @@ def backup(lab: memlab.Lab, **options: Any) -> Report:
 @click.option(
     "--format",
     type=click.Choice(["jsonl", "parquet", "markdown", "sexp"]),
-    help="Format. Default: by the suffix of PATH.",
+    help="Format of the exported file or folder. Default: by the suffix of PATH.",
 )
 @click.option("--no-policies", is_flag=True, help="Omit the policy pack and its history.")
 def export(
@@ -292,7 +296,9 @@ def export(
 @command(upkeep, keep)
 @click.argument("folder", type=LocalPath())
 @click.option(
-    "--every", type=click.FloatRange(min=0, min_open=True), help="Seconds between two updates."
+    "--every",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Keep the files up to date, with this many seconds between two updates.",
 )
 def mirror(lab: memlab.Lab, folder: Path, every: float | None, as_json: bool) -> None:
     """Write each memory of LAB as a Markdown file in FOLDER.
@@ -396,7 +402,12 @@ def link(lab: memlab.Lab, source: int, target: int, relation: str, weight: float
 
 @command(graph, write_if("tags"))
 @click.argument("memories", type=int, nargs=-1)
-@click.option("--tag", "tags", multiple=True, help="A tag; may be repeated.")
+@click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    help="Tag to add to the memories, or to remove from them; may be repeated.",
+)
 @click.option("--remove", is_flag=True, help="Remove the tags instead of adding them.")
 @click.option("--describe", help="Describe the tag; needs exactly one --tag.")
 def tag(
