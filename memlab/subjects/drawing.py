@@ -151,7 +151,7 @@ def draw_panels(
                 grid = f"plt.subplots({shape[0]}, {shape[1]})[1]"
                 example = f", such as {grid}" if shape[0] * shape[1] == count else ""
                 raise InputError(
-                    f"axes need one entry per panel, {count} of one figure{example}, not {len(axes)}."
+                    f"axes need one entry per panel: {count} axes of one figure{example}, not {len(axes)}."
                 )
             panels = list(axes)
         draw(panels)

@@ -100,7 +100,7 @@ def test_all_thirteen_are_declared():
 
 MISTAKES = [
     ('(remembr "x")', PolicyNameError, 1, 2, "Did you mean remember"),
-    ("(recall)", PolicyTypeError, 1, 1, "query is missing: (recall query [limit])"),
+    ("(recall)", PolicyTypeError, 1, 1, "Argument query is missing: write (recall query [limit])"),
     ('(stats)\n  (recall "x" 0)', PolicyTypeError, 2, 15, "limit must be in 1..10000, not 0"),
     ('(recall "x" 1.5)', PolicyTypeError, 1, 13, "a whole number"),
     ('(recall "  ")', PolicyTypeError, 1, 9, "The text is empty"),
@@ -119,7 +119,7 @@ MISTAKES = [
     ('(adapt-policy "zero" :missing "censor")', PolicyTypeError, 1, 22, ":missing occurs twice"),
     ("(adapt-policy :level 2)", PolicyTypeError, 1, 22, "level must be in 0.5..0.999"),
     ("(adapt-policy :wrong 2)", PolicyNameError, 1, 15, "wrong"),
-    ("(stats 1)", PolicyTypeError, 1, 8, "stats takes nothing"),
+    ("(stats 1)", PolicyTypeError, 1, 8, "stats takes no argument"),
     ('(remember "a" fackt)', PolicyNameError, 1, 15, "Did you mean fact"),
     ('(remember "a" fact 2)', PolicyTypeError, 1, 20, "importance must be in 0..1, not 2"),
     (

@@ -382,7 +382,7 @@ class TestFigure:
                 result.figure(axes=wrong)
         with pytest.raises(
             InputError,
-            match=r"axes need one entry per panel, 2 of one figure, .* plt.subplots\(1, 2\).*, not 1",
+            match=r"axes need one entry per panel: 2 axes of one figure, .* plt.subplots\(1, 2\).*, not 1",
         ):
             lab.graph.stats().figure(axes=axes[:1])
         assert lab.graph.stats().figure(axes=axes[:2]) is own

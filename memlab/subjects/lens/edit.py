@@ -451,7 +451,7 @@ def parsed(policy: Policy) -> Parsed:
     """
     if policy._of is not None:
         raise InputError(
-            f"{policy.name} is one field of a record. Edit the text of {policy._of[0].name} itself."
+            f"{policy.name} is one field of a record policy. Edit the text of {policy._of[0].name} itself."
         )
     return parse(policy.source, policy.name, policy.helpers, None)
 

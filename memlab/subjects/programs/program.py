@@ -520,15 +520,19 @@ def _match_parameters(
     )
     if positional > maximum:
         count = (
-            "nothing"
+            "no"
             if not maximum
             else f"{maximum}"
             if maximum == minimum
             else f"{minimum} to {maximum}"
         )
-        raise text.error(PolicyTypeError, f"{name} takes {count}: {shape}.", items[maximum])
+        raise text.error(
+            PolicyTypeError, f"{name} takes {count} argument(s): write {shape}.", items[maximum]
+        )
     if positional < minimum:
-        raise text.error(PolicyTypeError, f"{parameters[positional]} is missing: {shape}.", form)
+        raise text.error(
+            PolicyTypeError, f"Argument {parameters[positional]} is missing: write {shape}.", form
+        )
     forms = dict(zip(parameters, items[:positional], strict=False))
     rest = list(items[positional:])
     for key, value in zip(rest[::2], [*rest[1::2], None], strict=False):

@@ -137,7 +137,9 @@ class LabQuestions(Displayed):
                 )
             return self._add(*self._read(questions))
         if not isinstance(questions, str):
-            raise InputError("wants= needs the text of one query. Write several in columns.")
+            raise InputError(
+                "With wants=, pass the text of one query. Write several queries, each with its wants, in columns."
+            )
         validate_text(questions)
         instant = None if at is None else to_micros(at)
         where, wanted = "The question", read_wants("The question", wants)
