@@ -266,7 +266,7 @@ def build_restoration(state: State, row: int, now: int) -> Change:
     own_status = status.value_at(row)
     if own_status == "consolidated":
         raise InputError(
-            f"Memory {row + 1} is a summary and itself part of another summary. Undo that one first, or restore memory {row + 1}."
+            f"Summary {row + 1} is itself part of another summary. Undo that one first, or restore memory {row + 1}."
         )
     sets = []
     for word, ids in summary.was.items():
