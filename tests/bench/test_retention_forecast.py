@@ -155,7 +155,7 @@ def test_wanted_memories_are_predicted_from_the_log():
         lab.remember(
             [f"Note {number}: {word}" for number, word in enumerate(("tea", "dog", "sea"))]
         )
-        with pytest.raises(DatasetError, match="No memory was wanted"):
+        with pytest.raises(DatasetError, match="No memory of this log got positive feedback"):
             bench_wanted(lab)
         for week in range(10):
             clock.set(START + timedelta(days=7 * week + 3))

@@ -138,7 +138,7 @@ def test_bytes_that_are_no_text_are_refused_with_their_line(full, tmp_path):
         ),
         (
             '(memlab :schema 1 :lab "x")\n(memory :id 1 :text (open "f"))',
-            r"line 2, column 21: Data is a number",
+            r"line 2, column 21: Data must be a number",
         ),
         ('(memlab :schema 1 :lab "x")\n(memory :id 1 :text #(1))', r"line 2, column 21"),
         (

@@ -461,7 +461,7 @@ def test_a_wave_is_bounded_and_reports_what_it_left_out():
         ({"damping": 1.0, "mode": "ppr"}, "Damping must be at least 0 and below 1"),
         ({"steps": -1}, "at least 0"),
         ({"threshold": np.nan}, "at least 0"),
-        ({"pass_on": lambda batch: np.ones(3)}, r"returned \(3,\) values for 1 edges"),
+        ({"pass_on": lambda batch: np.ones(3)}, r"returned an array of shape \(3,\) for 1 edges"),
         ({"pass_on": lambda batch: 1.0}, "for 1 edges"),
     ],
 )

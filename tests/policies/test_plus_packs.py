@@ -153,7 +153,7 @@ class TestImports:
         ("forms", "message", "kind"),
         [
             ("(from-pack memlab)", "An import names a pack", PolicySyntaxError),
-            ("(from-pack memlab spread :as)", "A name follows :as", PolicySyntaxError),
+            ("(from-pack memlab spread :as)", "A name must follow :as", PolicySyntaxError),
             ("(from-pack memlab 3)", "This form is not allowed here", PolicySyntaxError),
             ("(from-pack memlab sprad)", "spread", PolicyNameError),
             ("(from-pack memlab spread spread)", "spread is imported twice", PolicyNameError),

@@ -307,7 +307,7 @@ def checked_vectors(returned: ArrayLike, texts: list[str], dim: int | None, name
         component = int(np.argmin(np.isfinite(raw[number])))
         raise InputError(
             f"Embedder {name} returned {raw[number, component]} in component {component} for text {number} "
-            f"({_quote(texts[number])})."
+            f"({_quote(texts[number])}); all numbers must be finite."
         )
     return raw
 

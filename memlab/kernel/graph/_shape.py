@@ -119,7 +119,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
     nodes, groups = nodes[order], groups[order]
     if (nodes[1:] == nodes[:-1]).any():
         raise InputError(
-            f"Row {nodes[:-1][nodes[1:] == nodes[:-1]][0]} is labelled more than once."
+            f"Row {nodes[:-1][nodes[1:] == nodes[:-1]][0]} is labelled more than once. Pass one label for each row."
         )
     numbers = np.flatnonzero(edges.alive)
     source, target = edges.ends(numbers)

@@ -170,7 +170,7 @@ class Limits:
         passed = np.asarray(pass_on(batch), dtype=np.float64)
         if passed.shape != crossed.edge.shape:
             raise InputError(
-                f"The spread policy returned {passed.shape} values for {len(batch)} edges."
+                f"The spread policy returned an array of shape {passed.shape} for {len(batch)} edges, not a value for each."
             )
         arrives = (passed > 0) & (passed < np.inf)
         if arrives.all():

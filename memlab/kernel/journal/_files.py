@@ -131,9 +131,7 @@ def _take(descriptor: int, path: Path, timeout: float) -> None:
     while not _try_lock(descriptor):
         if time.monotonic() >= deadline:
             holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
-            where = (
-                "" if _is_here(holder) else " of another machine, because none here has that number"
-            )
+            where = "" if _is_here(holder) else " (of another machine: none here has this number)"
             raise LabBusy(
                 f"{path.parent} is being written by process {holder or '(unknown)'}{where}, which has held the "
                 f"writer's lock for more than {timeout:.3g} s. Nothing was written. Try again, or end that process."

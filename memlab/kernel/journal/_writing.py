@@ -504,7 +504,7 @@ def _embedder(connection: sqlite3.Connection, fingerprint: str) -> int:
 def _id(id: int) -> int:
     """Return an id as an int. Raises InputError unless it is from 1 to 2^63 - 1."""
     if isinstance(id, bool | float | str) or not 1 <= id <= _LAST_ID:
-        raise InputError(f"An id must be an integer of at least 1, not {id!r}.")
+        raise InputError(f"An id must be an integer from 1 to 2^63 - 1, not {id!r}.")
     return int(id)
 
 

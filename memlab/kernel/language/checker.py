@@ -215,7 +215,7 @@ class Checker:
                 )
             if len(self.dag.nodes) > MAX_NODES:
                 raise self.error(
-                    f"The policy has more than {MAX_NODES:,} distinct operations.",
+                    f"The policy has more than {MAX_NODES:,} distinct operations. Shorten it.",
                     form,
                     PolicyLimitError,
                 )

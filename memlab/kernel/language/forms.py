@@ -216,9 +216,9 @@ def _member(checker: Checker, subject: Node, keys: tuple[Form, ...]) -> Node:
     for key in keys:
         # Strings are compared as one set; numbers are compared one by one.
         if (key.kind == "str") != (type == "str") or type == "bool":
-            what = {"num": "numbers", "str": "strings"}.get(type, "nothing")
+            what = {"num": "numbers", "str": "strings"}.get(type, "no literal")
             raise checker.error(
-                f"This literal has the wrong type: the tested value can only be compared with {what}.",
+                f"This literal has the wrong type: the tested value is compared with {what}.",
                 key,
             )
         if type == "str":

@@ -123,13 +123,13 @@ def _check_template(template: Form, parts: Definition, rest: str, text: Text) ->
         if name not in names:
             raise text.error(
                 PolicySyntaxError,
-                f"A template computes nothing: ~ is followed by a parameter of {parts.name}.",
+                f"A template computes nothing: ~ must be followed by a parameter of {parts.name}.",
                 form,
             )
         if (form.head == "unquote" and name == rest) or not (listed or form.head == "unquote"):
             raise text.error(
                 PolicySyntaxError,
-                f"Several forms are inserted into a call or a list, by ~@{name}.",
+                f"Several forms can only be inserted by ~@{name}, and only into a call or a list.",
                 form,
             )
         used.add(name)

@@ -249,7 +249,7 @@ def read_import(form: Form, source: Text) -> Import:
             )
         if rest and rest[0].kind == "keyword" and rest[0].text == "as":
             if len(rest) < 2 or rest[1].kind != "symbol":
-                raise source.error(PolicySyntaxError, f"A name follows :as, {shape}.", rest[0])
+                raise source.error(PolicySyntaxError, f"A name must follow :as, {shape}.", rest[0])
             if rest[1].text in aliases:
                 raise source.error(PolicyNameError, f"{rest[1].text} is imported twice.", rest[1])
             aliases[rest[1].text], rest = name.text, rest[2:]

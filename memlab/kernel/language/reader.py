@@ -363,7 +363,7 @@ def read_forms(
     if len(text.source) > characters:
         raise text.error(
             PolicyLimitError,
-            f"The text has {len(text.source):,} characters; the limit is {characters:,}.",
+            f"The text has {len(text.source):,} characters; the limit is {characters:,}. Shorten it.",
             None,
         )
     try:

@@ -371,15 +371,15 @@ def declared_param(form: Form, text: Text) -> Param:
         )
     name, default = items[0].text, items[1]
     if default.kind not in ("int", "float"):
-        raise text.error(PolicyTypeError, f"The default of :{name} is a number.", default)
+        raise text.error(PolicyTypeError, f"The default of :{name} must be a number.", default)
     bounds = {"low": -math.inf, "high": math.inf}
     if len(items) > 6 or len(items) % 2:
         raise text.error(
-            PolicyTypeError, f"A bound is :low or :high and a number: {_SHAPE}.", items[-1]
+            PolicyTypeError, f"A bound must be :low or :high and a number: {_SHAPE}.", items[-1]
         )
     for key, value in zip(items[2::2], items[3::2], strict=True):
         if key.kind != "keyword" or key.text not in bounds or value.kind not in ("int", "float"):
-            raise text.error(PolicyTypeError, "A bound is :low or :high and a number.", key)
+            raise text.error(PolicyTypeError, "A bound must be :low or :high and a number.", key)
         bounds[key.text] = value.number
     if not bounds["low"] <= default.number <= bounds["high"]:
         raise text.error(

@@ -152,11 +152,11 @@ def read_data(form: Form, text: Text) -> Any:
         table = {}
         for key, value in zip(form.items[1::2], form.items[2::2], strict=True):
             if key.kind != "str" and key.head != "join":
-                raise text.error(PolicyTypeError, "The key of a table is a string.", key)
+                raise text.error(PolicyTypeError, "The key of a table must be a string.", key)
             table[read_data(key, text)] = read_data(value, text)
         return table
     raise text.error(
-        PolicySyntaxError, "Data is a number, a string, true, false, nil or a list.", form
+        PolicySyntaxError, "Data must be a number, a string, true, false, nil or a list.", form
     )
 
 
@@ -166,7 +166,9 @@ def _read_part(form: Form, text: Text) -> str:
         return form.text
     if form.kind == "int" and 0 <= form.number < 0xD800:
         return chr(int(form.number))
-    raise text.error(PolicyTypeError, "join takes strings and codes of characters.", form)
+    raise text.error(
+        PolicyTypeError, "join takes strings and codes of characters below 55296 only.", form
+    )
 
 
 def _string(text: str) -> str:

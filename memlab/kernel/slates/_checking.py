@@ -368,7 +368,7 @@ def _fill_positions(exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
         "exposures",
         exposures,
         conditional.is_nan() | (conditional <= 0) | (conditional > 1 + SLACK),
-        lambda row: f"conditional is {row['conditional']}, outside 0..1",
+        lambda row: f"conditional is {row['conditional']}, and must be above 0 and at most 1",
     )
     return exposures.with_columns(
         pl.col("probe").fill_null(False), conditional.clip(upper_bound=1.0)

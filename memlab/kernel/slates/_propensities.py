@@ -203,7 +203,7 @@ def _check_complete(pool: pl.DataFrame, exposed: pl.DataFrame, labels: Labels) -
     labels.refuse(
         "exposures",
         missing.filter(pl.col("sampler") != "unknown"),
-        lambda row: f"{label} is missing, and the sampler is {row['sampler']}",
+        lambda row: f"{label} is missing, and the sampler is {row['sampler']}, which needs it",
     )
     labels.refuse(
         "exposures",
@@ -218,7 +218,7 @@ def _check_complete(pool: pl.DataFrame, exposed: pl.DataFrame, labels: Labels) -
         gaps.filter(
             pl.col("sampler").is_in(["probe", "gumbel", "challenge", "lot", "draft", "ab"])
         ),
-        lambda row: f"{label} is missing, and the sampler is {row['sampler']}",
+        lambda row: f"{label} is missing, and the sampler is {row['sampler']}, which needs it",
     )
     labels.refuse(
         "candidates",

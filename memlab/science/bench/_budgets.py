@@ -449,7 +449,9 @@ def bench_budgets(
             "questions."
         )
     if answers is not None and not any(row["expected"] for row in rows):
-        raise DatasetError("No question has an expected answer, so answers cannot be scored.")
+        raise DatasetError(
+            "No question has an expected answer, so answers cannot be scored. Omit answers=."
+        )
     hashes = {pack.name: pack.hash for pack in loaded}
     contract = accepted = None
     if model is not None and folder is not None:

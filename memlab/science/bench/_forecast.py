@@ -352,7 +352,9 @@ def _by_user(reviews: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], pl.Dat
         }
     ).filter(pl.col("rating").is_in([1.0, 2.0, 3.0, 4.0]))
     if rated.is_empty():
-        raise DatasetError(f"No review has a rating of 1 to 4 in the column {rating}.")
+        raise DatasetError(
+            f"No review has a rating of 1 to 4 in the column {rating}. Pass such reviews."
+        )
     if (
         rated["days"].is_null().any()
         or not rated["days"].is_finite().all()
@@ -410,7 +412,7 @@ def _read_lab(lab: Lab, within: float) -> _Log:
     memories = lab.memories.select("id", "created").sort("id")
     if uses_frame.is_empty():
         raise DatasetError(
-            "No memory was wanted in this log: no recall that showed one has positive feedback. Log lab.feedback first."
+            "No memory of this log got positive feedback on a recall, so no use is known. Log lab.feedback first."
         )
     created = memories["created"].dt.epoch("us").to_numpy() / 86_400e6
     number = {id: row for row, id in enumerate(memories["id"].to_list())}
