@@ -1,8 +1,8 @@
 """Take the pictures of the widgets: ``python experiments/screenshots.py [widget ...]``.
 
 Each widget is served on this machine as a page, on the bundled conversation, and drawn by Chromium into
-``docs/images/<bundle>.png`` and ``<bundle>-dark.png``. ``SCENES`` has the actions before a picture is taken, and
-``FILMS`` the actions while ``<bundle>.gif`` is recorded.
+``docs/images/<bundle>.png``. ``SCENES`` has the actions before a picture is taken, and ``FILMS`` the actions while
+``<bundle>.gif`` is recorded.
 
 It needs the extra ``dev`` and a Chromium (``MEMLAB_BROWSER`` may be its path).
 """
@@ -28,6 +28,7 @@ from memlab.io.ingest import conversation, read_locomo
 from memlab.science.simulation import WORLDS, World, live
 from memlab.ui import widgets
 from memlab.ui.demo import CONVERSATION, QUESTION
+from memlab.ui.demo.first_minutes import Trial, build_page
 from memlab.ui.widgets import (
     EvaluationBoard,
     LifePlayer,
@@ -122,7 +123,7 @@ async def explore(page: Any) -> None:
     """Explain the best result of a logged recall, and compare two."""
     await page.get_by_label("Query", exact=True).press("Enter")
     await page.get_by_text("logged as recall").wait_for()
-    for pin in (await page.get_by_role("button", name="to compare").all())[:2]:
+    for pin in (await page.get_by_role("button", name="for comparison").all())[:2]:
         await pin.click()
     await page.get_by_text("is above by").wait_for()
     await page.locator(".hit .text").nth(1).click()
@@ -242,6 +243,14 @@ async def scrub(page: Any) -> None:
     await page.evaluate("document.activeElement.blur()")
 
 
+async def open_missed_question(page: Any) -> None:
+    """Open the cause of a miss, in a window that shows all missed questions."""
+    await page.set_viewport_size({"width": 1200, "height": 980})
+    await page.get_by_role("button", name="physiotherapist").click()
+    await page.get_by_text("stands above").wait_for()
+    await page.evaluate("document.activeElement.blur()")
+
+
 async def view(page: Any) -> None:
     """Open the page of a lab on the tab of the explorer."""
     await page.get_by_role("tab", name="Recall explorer").click()
@@ -263,6 +272,7 @@ SCENES: dict[
         evaluate,
     ),
     "player": (lambda lab: LifePlayer(lab, packs=[GENTLE, "companion"], until="2026-06-01"), scrub),
+    "overview": (lambda _: build_page(Trial()), open_missed_question),
     "view": (
         lambda lab: Page(KINDS, make=lambda kind: kind(lab), title="agent.memlab", note="writable"),
         view,
@@ -351,29 +361,31 @@ async def main(wanted: list[str]) -> None:
         browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         for name in wanted or SCENES:
             make, act = SCENES[name]
-            for scheme, file in (("light", f"{name}.png"), ("dark", f"{name}-dark.png")):
-                with LABS.get(name, build_conversation_lab)() as lab:
-                    widget = make(lab)
-                    served = widget if isinstance(widget, Page) else Page(widget)
-                    context = await browser.new_context(
-                        viewport={"width": WIDTH, "height": 900},
-                        color_scheme=scheme,
-                        device_scale_factor=1.5,
-                    )
-                    page = await context.new_page()
-                    await page.goto(served.url)
-                    await page.locator(".memlab").first.wait_for()
-                    await act(page)
-                    await page.mouse.move(0, 0)
-                    await page.wait_for_timeout(400)
-                    element = page.locator("body" if name == "view" else ".memlab")
-                    drawn = Image.open(io.BytesIO(await element.screenshot()))
-                    drawn.convert("RGB").quantize(
-                        256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
-                    ).save(TARGET / file, optimize=True)
-                    await context.close()
-                    served.close()
-                print(f"{TARGET / file}: {(TARGET / file).stat().st_size / 1024:.0f} kB")
+            target = TARGET / f"{name}.png"
+            with LABS.get(name, build_conversation_lab)() as lab:
+                widget = make(lab)
+                served = widget if isinstance(widget, Page) else Page(widget)
+                context = await browser.new_context(
+                    viewport={"width": WIDTH, "height": 900},
+                    color_scheme="light",
+                    device_scale_factor=1.5,
+                )
+                page = await context.new_page()
+                await page.goto(served.url)
+                await page.locator(".memlab").first.wait_for()
+                await act(page)
+                await page.mouse.move(0, 0)
+                await page.wait_for_timeout(400)
+                # The overview is long, so its picture ends with the window.
+                body = page.locator("body" if name == "view" else ".memlab")
+                element = page if name == "overview" else body
+                drawn = Image.open(io.BytesIO(await element.screenshot()))
+                drawn.convert("RGB").quantize(
+                    256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+                ).save(target, optimize=True)
+                await context.close()
+                served.close()
+            print(f"{target}: {target.stat().st_size / 1024:.0f} kB")
             if name in FILMS:
                 await film(browser, name)
         await browser.close()

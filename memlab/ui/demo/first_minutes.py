@@ -159,30 +159,33 @@ class FirstMinutes(Overview):
         return {"read": True}
 
 
-def serve_trial(
-    trial: Trial, *, port: int, open_browser: bool, tell: Callable[[str], object]
-) -> None:
-    """Serve the page of a trial until interrupted; pass the address to ``tell``."""
+def build_page(trial: Trial, port: int = 0) -> Page:
+    """Return the page of a trial, whose widgets are rebuilt when the lab changes."""
     kinds = [
         *(FirstMinutes, PolicyStudio, QuestionList, RecallExplorer, RecallLog),
         *(VersionTimeline, MemoryTable),
     ]
+    page = Page(kinds, make=trial.make, port=port, title=_title(trial), note="this machine only")
 
-    def make_page() -> Page:
-        """Return the page, whose widgets are rebuilt when the lab changes."""
-        page = Page(
-            kinds, make=trial.make, port=port, title=_title(trial), note="this machine only"
-        )
+    def switch() -> None:
+        """Discard the widgets of the previous lab."""
+        page.live.clear()
+        page.title = _title(trial)
 
-        def switch() -> None:
-            """Discard the widgets of the previous lab."""
-            page.live.clear()
-            page.title = _title(trial)
+    trial.switched = switch
+    return page
 
-        trial.switched = switch
-        return page
 
-    serve_page(make_page, lambda: trial.current, open_browser=open_browser, tell=tell)
+def serve_trial(
+    trial: Trial, *, port: int, open_browser: bool, tell: Callable[[str], object]
+) -> None:
+    """Serve the page of a trial until interrupted; pass the address to ``tell``."""
+    serve_page(
+        lambda: build_page(trial, port),
+        lambda: trial.current,
+        open_browser=open_browser,
+        tell=tell,
+    )
 
 
 def _title(trial: Trial) -> str:
