@@ -500,7 +500,7 @@ class LanguageModel:
         return screen(self._remove_key(answer.text)).text
 
     def _fetch_reply(self, fields: Mapping[str, Any]) -> tuple[bytes, Reply]:
-        """Send a request, without fields that the server refuses; return request and reply."""
+        """Send a request without fields that the server refuses, and retry if it is busy; return request and reply."""
         left = self._retries
         while True:  # each round leaves out another field, or uses one of the retries
             sent = {self._name_field(field): value for field, value in fields.items()}
@@ -599,7 +599,7 @@ def _estimate_tokens(data: bytes) -> int:
 
 
 def _count_tokens(request: bytes, reply: bytes, counted: int | None) -> int:
-    """Return the server's token count of a call, but at least half of the estimate."""
+    """Return the server's token count of a call, but at least half of the estimate; without a count, the estimate."""
     estimate = _estimate_tokens(request + reply)
     return estimate if counted is None else max(counted, estimate // 2)
 
@@ -617,7 +617,7 @@ def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _encode_request(fields: Mapping[str, Any]) -> bytes:
-    """Return a request as JSON with sorted keys, so that equal requests have equal bytes."""
+    """Return a request as JSON without null fields, with sorted keys so that equal requests have equal bytes."""
     whole = {name: value for name, value in fields.items() if value is not None}
     try:
         return msgspec.json.encode(whole, order="sorted")

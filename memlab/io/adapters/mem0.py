@@ -888,7 +888,7 @@ def _list_required(filters: Mapping[str, Any]) -> list[str]:
 
 
 def _read_filters(filters: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """Return the list of filters in AND, OR or NOT, or raise InputError for another value."""
+    """Return the list of filters in AND, OR or NOT, or [] without it; raise InputError for another value."""
     parts = filters.get(name, [])
     if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
         raise InputError(

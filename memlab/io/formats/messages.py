@@ -367,7 +367,7 @@ def _parse_message(item: object, index: int, role: str | None, notes: Notes) -> 
 
 
 def _find_role(entry: Mapping[str, Any], index: int, default: str | None) -> str:
-    """Return the role that a message states, or the default role."""
+    """Return the role that a message states, or the default role; raise InputError without either."""
     if "role" in entry:
         if (word := parse_role(entry["role"])) is None:
             raise UnknownName(f"role of message {index}", describe_value(entry["role"]), WORDS)

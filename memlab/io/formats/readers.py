@@ -181,7 +181,7 @@ class Reader:
         return self._bundle is not None
 
     def _recognises(self, path: Path, start: str) -> bool:
-        """Return whether a file has this format, judged by its beginning ``start``."""
+        """Return whether a file has this format, judged by its suffix and its beginning ``start``."""
         suffix = path.suffix.lower()
         if not self.owner:
             return self.matches is not None and self.matches(path, start)

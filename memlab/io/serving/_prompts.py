@@ -65,7 +65,7 @@ def write_prompt(connection: Connection, name: str, arguments: Mapping[str, str]
 
 
 def _remember(_: Connection, text: str) -> str:
-    """Return the request to store a text."""
+    """Return a prompt that asks the model to store a text."""
     return (
         "Store this with the tool remember, as one statement that is clear without this conversation. Choose its kind, "
         f"and say what you stored:\n\n{text}"
@@ -90,7 +90,7 @@ def _context(connection: Connection, task: str) -> str:
 
 
 def _end_session(_: Connection, summary: str) -> str:
-    """Return the request to store the lessons of the session."""
+    """Return a prompt that asks the model to store the lessons of the session."""
     wish = f" The user says of it: {summary}" if summary else ""
     return (
         "This session ends. First call feedback with the number of your last recall or context and your last answer, if "

@@ -416,7 +416,7 @@ def build_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _compact_schema(node: Any, definitions: dict[str, Any]) -> Any:
-    """Return a node of a JSON schema without titles, nulls and references."""
+    """Return a node of a JSON schema without titles and null types, with references replaced by their definitions."""
     if isinstance(node, list):
         return [_compact_schema(item, definitions) for item in node]
     if not isinstance(node, dict):

@@ -314,7 +314,7 @@ def _describe_subject(
 
 
 def _names(name: str) -> pl.Expr:
-    """Build an expression for texts that contain a lower-case name in any case, as whole words in ASCII."""
+    """Build an expression for texts that contain a lower-case name in any case; an ASCII name must be whole words."""
     text = pl.col("text").str.to_lowercase()
     if not name.isascii():
         return text.str.contains(name, literal=True)

@@ -339,7 +339,7 @@ def find_common_tag(state: State, pack: Pack, rows: Ints) -> str | None:
 
 
 def _infer_tag(state: State, pack: Pack, rows: Ints, query: str) -> str | None:
-    """Infer a common tag for untagged memories of a query, if the pack infers such tags.
+    """Infer a common tag for memories that share no tag, from their texts and the query, if the pack infers tags.
 
     The tag is a topic of all the memories, or else the longest word that they all share with the
     query. Returns None for fewer than two memories, or if two of them have the same tag already.

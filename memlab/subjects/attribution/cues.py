@@ -203,9 +203,9 @@ class _CueReader:
         return [stem for stem in stems if len(stem) > 1 or stem.isdecimal()]
 
     def _content(self, text: str, *, left_out: frozenset[str] = frozenset()) -> tuple[str, ...]:
-        """Return the first ``_WORDS_COMPARED`` distinct words of a text.
+        """Return the first ``_WORDS_COMPARED`` distinct words of a text, without stop words and words of left-out stems.
 
-        Stop words and words whose stems are all in `left_out` are skipped.
+        A word is left out if all its stems are in `left_out`.
         """
         content = [
             word for word in dict.fromkeys(words_of(text)) if set(self._terms(word)) - left_out

@@ -329,7 +329,7 @@ def _label_dense(points: Floats, min_size: int) -> Ints:
 
 
 def _reduce_dimensions(unit: Floats, dimensions: int) -> tuple[Floats, float]:
-    """Return normalised principal components, and the share of variance that they explain.
+    """Reduce vectors to at most `dimensions` normalised principal components; also return their share of variance.
 
     Vectors with at most `dimensions` columns are returned unchanged, with a share of 1.
     """

@@ -294,10 +294,9 @@ def make_marks(*, uncertain: bool, contradicts: Sequence[str]) -> tuple[str, ...
 def _write_entry(
     state: State, row: int, maximum: int, day: bool, excerpt: Excerpt | None, measure: Size
 ) -> Entry:
-    """Return an entry that states a memory's fact, procedure or summary.
+    """Return an entry that states a memory's fact, or else its summary, procedure or text.
 
-    A memory without a summary is written as its text. With ``day``, notes without files begin with
-    their day (UTC) and their speaker.
+    With ``day``, notes without files begin with their day (UTC) and their speaker.
     """
     # A fact too long for the budget becomes a note, which can be shortened.
     names = state.names

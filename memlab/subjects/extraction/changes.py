@@ -370,7 +370,7 @@ def _list_states() -> frozenset[str]:
 
 @cache  # the tables of the language do not change
 def _list_plain_states() -> frozenset[str]:
-    """Return the lasting states that do not begin with an article, such as "vegan", except "dating"."""
+    """Return the lasting states that do not begin with "a" or "in a", such as "vegan", except "dating"."""
     return frozenset(
         state
         for state in _list_states()

@@ -197,7 +197,10 @@ def _summarise_session(
     by_sort: Mapping[str, Sequence[Proposed]],
     open_words: bool,
 ) -> Iterator[Proposed]:
-    """Yield a summary of the session: corrections, failures, changes and outcome."""
+    """Yield at most one summary of a session, with its corrections, failures, changes and outcome.
+
+    A session without a correction, complaint, praise or failure gets none.
+    """
     # Each sort of event is reported once, with its number, so that the summary stays one sentence.
     messages_said = [
         (number, message, padded(words_of(message.text)))

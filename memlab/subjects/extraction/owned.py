@@ -108,9 +108,9 @@ def _measure_copula(clause: ClauseWords, index: int) -> int:
 
 
 def _read_name_of_relative(clause: ClauseWords, position: int) -> tuple[Fact | None, None] | None:
-    """Return the fact in a phrase such as "My daughter's name is Lucia", with None as a second item.
+    """Return the fact in a phrase such as "My daughter's name is Lucia" together with None, or None for another phrase.
 
-    The fact is None if the name has no capital. The result is None if the phrase has another form.
+    The fact is None if the name has no capital.
     """
     relation = clause.low(position + 1).removesuffix("'s")
     if (

@@ -330,9 +330,9 @@ def _rate_wish(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_being(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a role or trait of a subject by ``_rate_role``.
+    """Rate what a subject is: roles and traits by ``_rate_role``, other values of third parties by ``_rate_thing``.
 
-    Other values are doubtful at best for the user and the team; ``_rate_thing`` rates them for other subjects.
+    Other values of the user and the team are doubtful at best.
     """
     if words[-1] in _plausible_words("unfinished") or words[-1] in vocabulary(
         "extraction", "favourites"

@@ -227,10 +227,7 @@ _LONGEST_GAME = 300
 
 
 def _is_worth_proposing(fact: Fact, message: Message) -> bool:
-    """Return whether a fact is worth proposing as a memory.
-
-    If speakers are named, doubtful facts about things and other people are not worth proposing.
-    """
+    """Return whether a fact is about the user or team, is not doubtful, or comes from a message without a named speaker."""
     own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
     return own or message.speaker is None or fact.confidence > DOUBTFUL
 

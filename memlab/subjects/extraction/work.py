@@ -659,7 +659,7 @@ def _states(sentence: str) -> bool:
 
 
 def _split_words(text: str) -> list[str]:
-    """Return the words of a text in lower case, with the apostrophes of negations."""
+    """Return the words of a text in lower case, with missing apostrophes of negations added, such as in "don't"."""
     return words_of(_HASTY.sub(r"\1n't", text))
 
 

@@ -285,10 +285,7 @@ def _join_path(folder: str, path: str) -> str:
 
 
 def _description(module: Module, tree: Tree) -> str:
-    """Return the first sentence of a module's README, docstring or leading comment.
-
-    If there is none, the description states the number of files and their main language.
-    """
+    """Return the first sentence of a module's README, docstring or comment, or else its number of files and language."""
     prefix = "" if module.name == "." else module.name + "/"
     readmes = (path for path in tree.others if path.lower().startswith(f"{prefix.lower()}readme"))
     first = [

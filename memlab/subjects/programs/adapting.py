@@ -319,7 +319,7 @@ class _Step:
         return self._keep(f"the log cannot be evaluated: {refused[0]}")
 
     def _check_cluster(self) -> None:
-        """Raise UnknownName if ``cluster`` is not a column of the log."""
+        """Raise UnknownName if ``cluster`` is neither None, "day" or "decision" nor a column of the log."""
         cluster, columns = self._options["cluster"], self._slates.decisions.collect_schema().names()
         if cluster not in (None, "day", "decision", *columns):
             raise UnknownName("cluster", cluster, sorted({"day", "decision", *columns}))

@@ -146,7 +146,7 @@ class _Gathering:
                 self._add_name(name, bearers, entity=entity)
 
     def _add_name(self, name: str, bearers: Collection[int], *, entity: bool) -> None:
-        """Add a name that several memories share, as purged if one memory is purged."""
+        """Add a name that several memories share: as purged if one of them is purged, or else for each of their owners."""
         if not self._purged.isdisjoint(bearers):
             self.names.add(name, mine=True, entity=entity)
             return

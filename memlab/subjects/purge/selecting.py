@@ -122,7 +122,7 @@ def select_person(
 
 
 def _read_queries(store: Store, decisions: set[int]) -> Iterator[dict[str, Any]]:
-    """Yield the decision, time, query and non-empty filters of each logged recall in ``decisions``."""
+    """Yield the decision, time, query, and any project, session and viewer of each logged recall in ``decisions``."""
     # A sealed recall has its query in the journal and its time in its event alone.
     times = {event.seq: event.at for event in store.journal.events(kinds=("recall",))}
     for decision, blob in store.journal.slates():

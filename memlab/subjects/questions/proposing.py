@@ -123,7 +123,7 @@ def _names_one_thing(phrase: str) -> bool:
 
 
 def _rows_of_phrases(state: State) -> list[Row]:
-    """Return a question for each person's message that is not private and has a noun phrase of no other message."""
+    """Return a question for each non-private message of a person with a noun phrase that no other message has."""
     by_phrase: dict[str, Row | None] = {}
     active = state.memories().filter(pl.col("status") == "active")
     for id, text, speaker, project, visibility in active.select(

@@ -231,7 +231,7 @@ def _is_change_opening(words: list[str]) -> bool:
 
 
 def _truncate(text: str) -> str:
-    """Return a text, shortened to the maximum length within a difference."""
+    """Return a text, cut with "..." to the maximum length of each side of a quoted difference."""
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3].rstrip()}..."
 
 

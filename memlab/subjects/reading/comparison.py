@@ -428,7 +428,7 @@ def _find_rule(
 
 
 def _hold_at_different_times(new: Part, old: Part) -> bool:
-    """Return whether two statements refer to different times and neither reports a change.
+    """Return whether two statements refer to different times and the new statement reports no change.
 
     Examples of times are "in 2020" and "as a child".
     """

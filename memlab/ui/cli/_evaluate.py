@@ -551,7 +551,7 @@ def _add_budget_options(function: Callable[..., Report]) -> Callable[..., Report
 
 
 def _address(name: str, text: str) -> Callable[[Callable[..., Report]], Callable[..., Report]]:
-    """Return an option with the address and the name of a language model."""
+    """Return the decorator that adds an option for the address and the name of a language model."""
     return click.option(name, type=(str, str), metavar="URL NAME", help=text)
 
 

@@ -53,7 +53,7 @@ _COLOR = click.option(
 
 
 def _use_colors(requested: bool | None) -> bool:
-    """Return whether to colour the output: by request, otherwise on terminals only."""
+    """Return whether to colour the output: as requested, or else on a terminal without NO_COLOR."""
     if requested is None:
         return sys.stdout.isatty() and "NO_COLOR" not in os.environ
     return requested

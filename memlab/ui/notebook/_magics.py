@@ -305,7 +305,7 @@ def remove_completions(shell: InteractiveShell, *, also_types: bool = True) -> N
 
 
 def _evaluation_policy() -> Any:
-    """Return IPython's setting for evaluating names during completion."""
+    """Return IPython's "limited" setting for evaluating names during completion."""
     return EVALUATION_POLICIES["limited"]
 
 
