@@ -778,7 +778,8 @@ def _of_model(model: Model, name: str) -> Embedder:
 def _fingerprinted(calls: Calls, queries: Calls | None, name: str, model: str | None) -> Embedder:
     """Build an embedder from embedding calls, with a fingerprint of its vectors.
 
-    Queries that get the same vectors as texts are embedded as texts.
+    ``model`` is a text that identifies the model. If it is None, the vectors of fixed texts identify
+    it. Queries that get the same vectors as texts are embedded as texts.
     """
     probes = list(_PROBES)
     raw = calls.raw(probes)

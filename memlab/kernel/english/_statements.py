@@ -436,7 +436,7 @@ class _Text:
         return position == 0 or self.words[position - 1].sentence != self.words[position].sentence
 
     def _weigh_context(self, value: _Value) -> dict[str, float]:
-        """Return the weights, which fall with distance, of the stems near a value in its sentence."""
+        """Return the weight of each stem near a value in its sentence; weights fall with distance."""
         weights: dict[str, float] = {}
         sentence, clause = self.words[value.first].sentence, self.words[value.first].clause
         for position in range(

@@ -437,7 +437,10 @@ class Edges:
         return np.asarray(ends.ravel().take(index), dtype=np.int64)
 
     def _refresh(self, *, seal: bool = False) -> None:
-        """Add pending edges to the adjacency index."""
+        """Add pending edges to the adjacency index.
+
+        With ``seal``, or after many removals, the index is rebuilt without removed edges.
+        """
         # When a quarter of the edges are removed, look-ups read too many useless entries.
         seal = seal or self._removed_since_seal > max(1024, self.live // 4)
         alive = self._columns["alive"][: self._size]

@@ -267,7 +267,8 @@ class Journal(Reading):
     ) -> None:
         """Write the ``head`` file under the writer's lock.
 
-        An error of the disk becomes a warning and raises nothing.
+        By default, ``last`` (number and chain value of the last event) and ``generation`` are those of the
+        journal. An error of the disk becomes a warning and raises nothing.
         """
         if self._head is None:
             return

@@ -143,7 +143,7 @@ class Reading:
             pass
 
     def _chained(self, after: int, upto: int) -> Iterator[tuple[int, int, str, bytes]]:
-        """Yield the rows of events, each checked against the journal's hash chain.
+        """Yield (number, time, kind, body) of the events after ``after`` up to ``upto``, checked against the hash chain.
 
         Raises DamagedLab if an event is missing or changed.
         """
@@ -401,7 +401,10 @@ class Reading:
 
 
 def _check_link(before: bytes | None, after: int, row: tuple[Any, ...]) -> bytes | None:
-    """Return the chain hash of ``row`` if it is the unchanged next event, otherwise None."""
+    """Return the chain hash of ``row`` if it is the unchanged event after event ``after``, otherwise None.
+
+    ``before`` is the chain hash of event ``after``; without it, the result is None.
+    """
     link: bytes = row[5]
     is_next = before is not None and row[0] == after + 1 and compute_link(before, *row[:5]) == link
     return link if is_next else None

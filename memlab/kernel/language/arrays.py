@@ -474,7 +474,10 @@ class ArrayProgram:
         return None
 
     def _slate_step(self, node: Node, i: int, args: list[int], missing: list[bool]) -> Step:
-        """Build the instruction of a table lookup, a membership test or an aggregate."""
+        """Build the instruction of a table lookup, a membership test or an aggregate.
+
+        ``missing`` says which arguments may have nulls.
+        """
         last = len(self.nodes)
         other = _slate_function(node)
         if node.op == "min-max" and not any(missing):
@@ -545,7 +548,10 @@ def _constant(value: Any) -> Any:
 def _result(
     values: Any, mask: Any, dtype: Any, computed: bool, size: int
 ) -> tuple[Values, Flags | None]:
-    """Broadcast the values and the null mask of a result to all rows; the mask is None without a null."""
+    """Broadcast the values and the null mask of a result to all rows; the mask is None without a null.
+
+    Values that are not ``computed``, such as inputs and constants, are copied.
+    """
     if mask is not None:
         mask = np.array(np.broadcast_to(mask, size)) if np.any(mask) else None
     if computed and size and type(values) is np.ndarray and values.shape == (size,):

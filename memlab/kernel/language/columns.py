@@ -450,8 +450,8 @@ def _cast(series: pl.Series, type: str | None, name: str) -> pl.Series:
 def _slates(frame: pl.DataFrame, by: str | None, order: str, needs_order: bool) -> Slates:
     """Return the assignment of the rows of a frame to slates.
 
-    The column ``by`` has the slate of each row (None: all rows are one slate), and ``order`` names the
-    column of their order.
+    The column ``by`` has the slate of each row (None: all rows are one slate). The column ``order`` has
+    their order, and is read only if ``needs_order``.
     """
     codes = None if by is None else _sortable(frame, by)
     if not needs_order:

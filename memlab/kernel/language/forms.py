@@ -69,7 +69,7 @@ def bindings(checker: Checker, form: Form) -> list[tuple[Form, Form]]:
 
 
 def _let(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Bind names to values in their order, and check the body."""
+    """Check ``(let [name value ...] body)``: bind names in their order, and return the node of the body."""
     scope = dict(env)
     for name, value in bindings(checker, form):
         bound = scope.get(value.text) if value.kind == "symbol" else None
@@ -99,14 +99,14 @@ def _nested(checker: Checker, tests: list[Node], nodes: list[Node]) -> Node:
 
 
 def _if(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(if test then otherwise)``."""
+    """Check ``(if test then otherwise)`` and return its node."""
     test, then, otherwise = checker.arity(form, 3, 3)
     condition = checker.want(test, env, "bool", "if tests")
     return _branches(checker, [condition], [then, otherwise], env, tail, "if")
 
 
 def _when(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(when test then)``.
+    """Check ``(when test then)`` and return its node.
 
     If the test is not true, the value is null, or an update of no field.
     """
@@ -159,7 +159,7 @@ def paired(
 
 
 def _cond(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(cond test value ... else value)``."""
+    """Check ``(cond test value ... else value)`` and return its node."""
     items = checker.arity(form, 1)
     pairs, otherwise = paired(
         checker, form, items, all(is_clause(checker, item, env) for item in items)
@@ -187,7 +187,7 @@ def unquoted(form: Form) -> Form:
 
 
 def _quote(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a quoted name, number or string."""
+    """Check a quoted name, number or string, and return its constant as a node."""
     literal = unquoted(form)
     if literal.kind not in ("str", "int", "float"):
         raise checker.error("Only a name, a number or a string can be quoted here.", form)
@@ -230,7 +230,7 @@ def _member(checker: Checker, subject: Node, keys: tuple[Form, ...]) -> Node:
 
 
 def _in(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(in value [literals])``."""
+    """Check ``(in value [literals])`` and return its node."""
     value, options = checker.arity(form, 2, 2)
     if unquoted(options).kind != "list":
         raise checker.error(
@@ -241,12 +241,12 @@ def _in(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _not_in(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(not-in value [literals])``."""
+    """Check ``(not-in value [literals])`` and return its node."""
     return checker.dag.make("not", _in(checker, form, env, tail))
 
 
 def _one_of(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(one-of value literal ...)``."""
+    """Check ``(one-of value literal ...)`` and return its node."""
     value, *options = checker.arity(form, 2)
     keys = tuple(key for option in options for key in literals(checker, option))
     return _member(checker, checker.check(value, env), keys)
@@ -267,7 +267,7 @@ def case_keys(
 
 
 def _case(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(case subject key value ... else value)``."""
+    """Check ``(case subject key value ... else value)`` and return its node."""
     subject_form, pairs, otherwise = case_keys(checker, form)
     subject = checker.check(subject_form, env)
     if subject.type == "bool":
@@ -290,13 +290,13 @@ def _case(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _null_test(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(null? value)``."""
+    """Check ``(null? value)`` and return its node."""
     (value,) = checker.arity(form, 1, 1)
     return checker.dag.make("null?", checker.check(value, env))
 
 
 def _if_null(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(if-null value ... default)``."""
+    """Check ``(if-null value ... default)``, the first value that is not null, and return its node."""
     arguments = list(checker.arity(form, 2))
     nodes = checker.unify(
         [checker.check(a, env, tail=tail) for a in arguments],
@@ -310,7 +310,7 @@ def _if_null(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _direct(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a call to a function with a fixed number of arguments."""
+    """Check a call to a function with a fixed number of arguments, and return its node."""
     takes = PRIMITIVES[name].takes
     arguments = checker.arity(form, len(takes), len(takes))
     nodes = [
@@ -320,7 +320,7 @@ def _direct(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> No
 
 
 def _fold(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a variadic function call and combine its arguments from the left.
+    """Check a variadic function call and return its node, which combines the arguments from the left.
 
     With one argument, ``(- a)`` negates, ``(/ a)`` inverts, and any other function returns it.
     """
@@ -338,7 +338,7 @@ def _fold(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node
 
 
 def _compare(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a comparison of two or more values in a chain."""
+    """Check a comparison of two or more values in a chain, such as ``(< a b c)``, and return its node."""
     arguments = list(checker.arity(form, 2, 2 if name == "!=" else None))
     # Equality compares values of any type, and words with the vocabulary of the other side.
     if name in ("=", "!="):
@@ -369,7 +369,7 @@ def _pair(checker: Checker, name: str, left: Node, right: Node) -> Node:
 
 
 def _unit(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a unit of time, which converts an amount to days."""
+    """Check a call to a unit of time, which converts an amount to days, and return its node."""
     (amount,) = checker.arity(form, 1, 1)
     times, per = UNITS[name]
     node = checker.dag.make(
@@ -379,7 +379,7 @@ def _unit(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node
 
 
 def _param(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a tunable parameter and return its current value."""
+    """Check a tunable parameter and return a constant node with its current value."""
     param = declared_param(form, checker.text)
     if param.name in checker.overrides:
         param = replace(param, value=checker.overrides[param.name])
@@ -423,7 +423,7 @@ def _inherited(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _aggregate(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check that a policy may aggregate over candidates; return the call's graph node."""
+    """Check that a policy may aggregate over the candidates of a slate; return the call's graph node."""
     if not checker.signature.aggregates:
         raise checker.error(
             f"{name} aggregates over a slate, but a policy of {checker.signature.slot} sees one item at a time. "
@@ -435,7 +435,7 @@ def _aggregate(name: str, checker: Checker, form: Form, env: Env, tail: bool) ->
 
 
 def _beta_sample(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(beta-sample a b)``: the chance that the item's draw from Beta(a, b) is the largest."""
+    """Check ``(beta-sample a b)`` and return its node: the chance that the item's Beta draw is the largest."""
     if not checker.signature.draws:
         raise checker.error(
             f"beta-sample belongs to explore, the slot by which items are drawn. In {checker.signature.slot}, write the "
@@ -449,7 +449,10 @@ def _beta_sample(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _update(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(update :stability e1 :difficulty e2)``, in which every expression reads the old values."""
+    """Check ``(update :stability e1 :difficulty e2)`` and return its record node.
+
+    Every expression reads the old values.
+    """
     signature = checker.signature
     if signature.returns != "record":
         raise checker.error(
@@ -540,15 +543,15 @@ def _misplaced(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _length(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(length acts)``, which returns the number of items of the slate."""
+    """Check ``(length acts)``, the number of items of the slate, and return its node."""
     (values,) = checker.arity(form, 1, 1)
     return checker.dag.of_slate("length", _of_lists(checker, form, values, env, "list"))
 
 
 def _range(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(range (length acts))``, which returns the positions of all slate items.
+    """Check ``(range (length acts))``, the positions of all slate items, and return its node.
 
-    ``(range 0 (length acts))`` means the same.
+    ``(range 0 (length acts))`` means the same. Other ranges are refused.
     """
     *start, size = checker.arity(form, 1, 2)
     if checker.check(size, env).op != "length" or any(
@@ -559,7 +562,7 @@ def _range(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _filter(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(filter (lambda (i) test) items)``.
+    """Check ``(filter (lambda (i) test) items)`` and return its node.
 
     The result is the positions for which the test is true. A null test counts as false.
     """
@@ -581,9 +584,9 @@ def _filter(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _nth(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a call to ``nth``, the list item at a position; return its graph node.
+    """Check ``(nth list position)``, where the position is the argument of a filter's function; return its node.
 
-    The result is the value of a list at the position that filter tests.
+    The node is the value of the list at the position that the filter tests.
     """
     values, position = checker.arity(form, 2, 2)
     listed = _of_lists(checker, form, values, env, "list")
@@ -592,7 +595,7 @@ def _nth(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _is_empty(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(empty? items)``, which tests whether ``items`` has no position."""
+    """Check ``(empty? items)``, which tests whether ``items`` has no position, and return its node."""
     (items,) = checker.arity(form, 1, 1)
     dag = checker.dag
     selected = _of_lists(checker, form, items, env, "items").args[0]
@@ -601,7 +604,7 @@ def _is_empty(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _first(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(first items)``, which returns the first of the positions in the order of the slate."""
+    """Check ``(first items)``, the first of the positions in the order of the slate, and return its node."""
     (items,) = checker.arity(form, 1, 1)
     dag = checker.dag
     selected = _of_lists(checker, form, items, env, "items").args[0]

@@ -873,7 +873,7 @@ def _decided(policies: Mapping[str, Policy]) -> set[str]:
 
 
 def _changed_settings(settings: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
-    """Return the settings that differ from their defaults."""
+    """Return the settings that differ from their defaults, by name."""
     return {
         name: value
         for name, value in settings.items()

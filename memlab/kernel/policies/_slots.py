@@ -165,7 +165,7 @@ def _input_of(feature: Feature) -> Input:
 
 
 def _of_both_memories() -> dict[str, Input]:
-    """Return the inputs for a memory pair, prefixed "new/" and "old/"."""
+    """Return the inputs for a memory pair, by name, prefixed "new/" and "old/"."""
     inputs = {}
     for side in ("new", "old"):
         for feature in FEATURES.values():
@@ -330,7 +330,7 @@ def _describe_slot_fault(slot: Slot) -> str | None:
 
 
 def _describe(slot: Slot) -> dict[str, object]:
-    """Return a description of a slot for error messages and completion."""
+    """Return what a slot decides, returns and reads, by name, for error messages and completion."""
     signature = slot.signature
     details: dict[str, object] = {
         "decides": slot.doc,

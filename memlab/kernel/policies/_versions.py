@@ -427,7 +427,7 @@ class VersionLog:
             self._number_comparisons()
 
     def _leave_out(self, event: Event, refusal: str, source_of: Callable[[str], str]) -> None:
-        """Record a policy event that needs a missing extension.
+        """Record a policy event that needs a missing extension; for a challenge, only warn with ``refusal``.
 
         The lab opens, but reading its active pack raises an error.
         """

@@ -155,7 +155,11 @@ def date_spans(words: list[str], today: date, latest: date) -> Iterator[tuple[da
 def _read_date(
     words: list[str], position: int, today: date, latest: date
 ) -> tuple[int, tuple[date, date] | None]:
-    """Read a date at ``position``; return the number of words read, and the date's span or None."""
+    """Read a date at ``position``; return the number of words read, and the date's span or None.
+
+    ``today`` is the day from which relative dates are counted. A date without a year is at most
+    ``latest``.
+    """
     word = words[position]
     before = words[position - 1] if position else ""
     after = [*words[position + 1 : position + 5], "", "", "", ""]
@@ -188,8 +192,8 @@ def _read_month(
 ) -> tuple[int, tuple[date, date] | None]:
     """Read a date that begins with a month: May 7th, 2023; May 2023; in May.
 
-    Return the number of words read, and the date's span as its first day and the day after its last; without a
-    date, 1 and None.
+    Return the number of words read, and the date's span as its first day and the day after its last;
+    without a date, 1 and None. A date without a year is at most ``latest``.
     """
     month, number, year = _MONTHS[word], _parse_ordinal(after[0]), _parse_year(after[0])
     if year is not None:

@@ -115,7 +115,10 @@ def _check_choices(reward_range: tuple[float, float] | None, duplicates: str, em
 def _cast_table(
     name: str, frame: pl.DataFrame, policies: Sequence[str], labels: Labels, notes: list[str]
 ) -> pl.DataFrame:
-    """Cast the columns of a table to their types, and drop unused columns."""
+    """Cast the columns of a table to their types, drop unused columns, and list these in ``notes``.
+
+    ``policies`` are the names of columns of scores.
+    """
     # Candidates may have any features, and decisions any further columns. Other tables keep only their declared columns.
     schema = TABLES[name]
     labels.require(name, frame, "decision", *(() if name == "decisions" else ("memory_id",)))
@@ -275,7 +278,10 @@ def _is_ordered(frame: pl.DataFrame) -> bool:
 def _handle_empty(
     tables: dict[str, pl.DataFrame], empty: Empty, labels: Labels, notes: list[str]
 ) -> dict[str, pl.DataFrame]:
-    """Refuse, keep or drop decisions that showed no item."""
+    """Refuse, keep or drop decisions that showed no item, as ``empty`` says, and return the tables.
+
+    Kept and dropped decisions are counted in ``notes``.
+    """
     decisions = tables["decisions"]
     blank = decisions.join(tables["exposures"], on="decision", how="anti", maintain_order="left")
     if blank.is_empty():

@@ -270,7 +270,7 @@ def _compress_struct(value: Any) -> bytes:
 def _encode_columns(
     slates: Sequence[Slate], features: Sequence[str], words: Sequence[str]
 ) -> dict[str, Column]:
-    """Encode the columns of recalls. A column may refer only to earlier columns."""
+    """Return the encoded columns of recalls, by name. A column may refer only to earlier columns."""
     # Features come first, because score, rank and propensity may equal one of them.
     sizes = [len(slate) for slate in slates]
     ids = np.concatenate([slate.ids for slate in slates])

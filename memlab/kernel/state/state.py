@@ -335,7 +335,10 @@ class State:
         self.generation += 1
 
     def _add_rows(self, columns: Mapping[str, Any], count: int, *, at: int, seq: int) -> None:
-        """Add ``count`` rows of memories, without edges, texts and vectors."""
+        """Add ``count`` rows of memories, without edges, texts and vectors.
+
+        ``at`` is their default time of creation, and ``seq`` the event's number, for messages.
+        """
         # Unknown columns are refused before any column grows, so that all columns keep the same length.
         for name in columns:
             if name not in MEMORY:

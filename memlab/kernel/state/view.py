@@ -228,7 +228,10 @@ class ViewerState(State):
         return body, is_visible
 
     def _numbered(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Convert edge numbers in an event's body from the full state to the viewer's state."""
+        """Return an event's body with the edge numbers of the viewer's state instead of those of the full state.
+
+        Edges that the viewer's state lacks are left out.
+        """
         if "unlink" in body:
             here = match_edges(np.asarray(body["unlink"], dtype=np.int64), self.full, self)
             body = body | {"unlink": here[here >= 0].tolist()}

@@ -183,7 +183,11 @@ def _build_record(
     seconds: float,
     options: _Options,
 ) -> dict[str, Any]:
-    """Return the figures of a prompt for one question."""
+    """Return the row of a prompt for one question: evidence held whole and touched, tokens, time, answer, score.
+
+    ``touched`` has the ids of the memories in the prompt; ``seconds`` is its processor time, or 0 if
+    not measured.
+    """
     flat = prompt.replace("\n", " ").replace("\u2039", "<").replace("\u203a", ">")
     whole = sum(memories.flat[id] in flat for id in case.evidence & touched)
     wanted = content_stems(case.answer)

@@ -566,7 +566,10 @@ def _fit(pack: Pack, log: _Log, past: Rows) -> tuple[Pack, dict[str, float]]:
 def _minimise(
     to_pack: Callable[[Floats], Pack], log: _Log, past: Rows, origin: Floats, strength: float
 ) -> Floats:
-    """Fit parameters by the penalised loss of past forecasts; return them scaled to 0..1."""
+    """Fit parameters by the penalised loss of past forecasts; return them scaled to 0..1.
+
+    The penalty is ``strength`` times the squared distance from ``origin``.
+    """
     with require_extra("science", "fit="):
         from scipy.optimize import minimize
     short = log.until(past)
@@ -607,7 +610,7 @@ def _with_parameters(pack: Pack, values: Mapping[str, float]) -> Pack:
 
 
 def _score(own: pl.DataFrame) -> dict[str, Any]:
-    """Return the scores of one forecaster over all its forecasts."""
+    """Return the scores of one forecaster over all its forecasts: losses with an interval, calibration error, AUC."""
     chances, outcome = own["chance"].to_numpy(), own["outcome"].to_numpy()
     losses = _losses(chances, outcome)
     users = own["user"]

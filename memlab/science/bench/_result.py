@@ -252,7 +252,10 @@ class BenchResult(Report):
         questions: int,
         values: Mapping[str, float],
     ) -> dict[str, object]:
-        """Return a row of the frame: metrics, intervals and latency of one category."""
+        """Return a row of the frame for one category, or for all questions (None), with its metrics.
+
+        Only the row of all questions has intervals, latency and speed; in the others, these are null.
+        """
         overall = category is None
         ends: dict[str, object] = {}
         for name in _WITH_INTERVAL:

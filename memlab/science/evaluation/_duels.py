@@ -475,8 +475,10 @@ def _split_by_group(
 ) -> Observations:
     """Split recalls with groups into one observation for each group and for each ungrouped item.
 
-    At most one item of an observation is shown, so its bounds are the extremes of its items, not
-    their sum.
+    At most one item of an observation is shown, so its bounds are the extremes of its items, not their
+    sum. ``differing`` and ``outside`` have the items that only the challenger or only the live pack
+    shows, in and outside the pools. ``single`` has one observation for each recall, kept for recalls
+    without groups.
     """
     log = duel.log
     rows = np.concatenate(differing)

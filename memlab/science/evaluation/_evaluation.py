@@ -830,7 +830,7 @@ def next_step(ev: Evaluation) -> str:
 
 
 def _state_forecast(ev: Evaluation, how: str) -> str:
-    """Return a clause such as "Separating A and B needs about 400 recalls"."""
+    """Return a clause such as "Separating A and B needs about 400 recalls", followed by the text ``how``."""
     assert ev.needed is not None
     first, second, count = ev.needed
     return f"Separating {first} and {second} needs about {format_count(count)} recalls {how}"

@@ -77,7 +77,10 @@ def value_statistic(estimator: Estimator, fill: float) -> Statistic:
 
 
 def _divide_rewards(estimator: Estimator, fill: float, totals: Floats) -> Floats:
-    """Return a policy's value from its totals."""
+    """Return a policy's value, the estimated reward per recall, from its totals.
+
+    Missing and unsupported rewards count as ``fill``; see ``_sum_rewards``.
+    """
     return np.asarray(_sum_rewards(estimator, totals[..., 1 : 1 + ARM], fill) / totals[..., 0])
 
 
@@ -97,7 +100,11 @@ def difference_statistic(estimator: Estimator, first: float, second: float) -> S
 
 
 def _sum_rewards(estimator: Estimator, arm: Floats, fill: float) -> Floats:
-    """Return the estimated total reward of an item set for each row of totals."""
+    """Return the estimated total reward of an item set for each row of totals.
+
+    Missing and unsupported rewards count as ``fill``. If it is NaN, unsupported ones count as the mean
+    of the others, and so do missing ones, or 0 with Horvitz-Thompson.
+    """
     certain, certain_weight, certain_reward, probes, weight, reward, silent, unsupported = (
         arm[..., column] for column in range(ARM)
     )

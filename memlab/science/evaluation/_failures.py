@@ -293,7 +293,7 @@ def _list_candidates(log: Log, *, ranked: bool) -> pl.DataFrame:
     """Return every candidate of the log with its rank and reward.
 
     ``head`` is whether the candidate is in the results, ``pool`` the number of candidates of its
-    recall.
+    recall. Unless the log is ``ranked``, ranks are null and the results are the shown items.
     """
     pool = log.pool(["rank"] if ranked else [])
     rank = (
@@ -503,7 +503,7 @@ def _count_places(rows: pl.DataFrame, log: Log, level: float) -> Sample:
 
 
 def _estimate_share(sample: Sample, index: int) -> Estimate:
-    """Estimate the share of wanted memories that were lost at one stage, or that were found."""
+    """Estimate the share of wanted memories with the outcome ``index``: lost at one stage, or found."""
     return sample.estimate(lambda totals: np.asarray(totals[..., 1 + index] / totals[..., 0]))
 
 

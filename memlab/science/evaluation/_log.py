@@ -564,7 +564,7 @@ def _check_types(frame: pl.DataFrame, decisions: pl.DataFrame, name: str) -> Non
 
 
 def _first_row(frame: pl.DataFrame, bad: pl.Expr) -> dict[str, object] | None:
-    """Return the first row where ``bad`` is true, with its number, or None without such a row."""
+    """Return the first row where ``bad`` is true, with its number as "row", or None without such a row."""
     matches = frame.with_row_index("row").filter(bad).head(1)
     return matches.row(0, named=True) if matches.height else None
 

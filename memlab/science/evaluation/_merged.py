@@ -427,7 +427,11 @@ def _make_log(
     unit: str,
     silent: float,
 ) -> Log:
-    """Build a log of shown items in which each recall forms its own cluster."""
+    """Build a log of shown items in which each recall forms its own cluster.
+
+    ``clusters``, ``unit`` and ``silent`` describe the whole log: its clusters and its share of shown
+    items without a known reward.
+    """
     count = len(recall)
     ids = pl.DataFrame({"decision": decisions["decision"][recall], "memory_id": np.arange(count)})
     return Log(

@@ -219,7 +219,11 @@ class Process:
 
 
 def _penalties(values: Floats, floor: Floats, sizes: Floats, unit: float) -> Floats:
-    """Return the penalty of each observation in the exponent for each rate, f64[rates, n]."""
+    """Return the penalty of each observation in the exponent for each rate, f64[rates, n].
+
+    ``floor`` has the minimum of each observation, ``sizes`` its number of recalls, and the rates are
+    divided by ``unit``.
+    """
     count = np.cumsum(sizes)
     earlier = np.concatenate([[0.0], np.cumsum(values)[:-1]])
     # The expectation is the mean so far, shrunk towards zero as if by one more observation of 0.
@@ -243,7 +247,11 @@ def observation_penalties(
 
 
 def _lower(values: Floats, floor: Floats, sizes: Floats, unit: float, alpha: float) -> Floats:
-    """Return the lower confidence bound of the running mean at each observation, f64[n]."""
+    """Return the lower confidence bound of the running mean at each observation, f64[n].
+
+    ``floor`` has the minimum of each observation, and ``sizes`` its number of recalls. All bounds hold
+    together with probability 1 - ``alpha``.
+    """
     penalty = np.cumsum(_penalties(values, floor, sizes, unit), axis=1)
     minimum = np.minimum.accumulate(np.minimum(floor, values) / sizes)
     return excluded_mean(np.cumsum(values), np.cumsum(sizes), penalty, RATES / unit, alpha, minimum)

@@ -412,7 +412,8 @@ def rank_top_k(scores: Floats, recall: Ints, limit: Ints) -> tuple[Ints, Ints]:
 def _score_bound(scores: Floats, recall: Ints, sizes: Ints, limit: Ints) -> Floats:
     """Return a lower bound for the scores in each recall's top-k, f64[recalls].
 
-    Sorting only the items at or above this bound is ten times faster than sorting all.
+    ``sizes`` has each recall's number of candidates, ``limit`` its k. Sorting only the items at or
+    above this bound is ten times faster than sorting all.
     """
     pool, largest = int(sizes.max(initial=0)), int(limit.max(initial=1))
     rows = None if largest >= pool else pad_scores(scores, recall, sizes)

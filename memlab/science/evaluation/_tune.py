@@ -405,10 +405,10 @@ def tune(
 
 
 def _check_metric(metric: str | None, *, labelled: bool) -> str:
-    """Return the metric to maximise; raise an error that lists the metrics if it is unknown.
+    """Return the metric to maximise; raise InputError that lists the metrics if it is unknown.
 
-    There is no default, because a fit is only as good as its metric. The former default was recall
-    at the smallest limit of the log. A setting could make that limit five.
+    With labels (``labelled``), it is a ranking metric, and otherwise one of feedback. There is no
+    default, because a fit is only as good as its metric.
     """
     if metric is None or labelled == (metric in _GOALS):
         kinds = " or ".join(f'"{name}"' for name in _GOALS)
@@ -601,7 +601,10 @@ def _search(
     executor: Workers,
     stored: tuple[Path, dict[str, Any]] | None,
 ) -> Tuning:
-    """Tune on all clusters, and again without each fold to estimate the held-out gain."""
+    """Tune on all clusters, and again without each fold to estimate the held-out gain.
+
+    Each search has ``budget`` trials, and is stored in the folder of ``stored``.
+    """
     clusters, names = objective.log.clusters, list(objective.space)
     fold = np.random.default_rng(seed).permutation(clusters) % folds
     folder, inputs = stored or (None, {})

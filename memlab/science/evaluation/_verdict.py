@@ -738,7 +738,10 @@ def _name_better(
 def _weigh_items(
     duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats
 ) -> _Evidence:
-    """Return the evidence of a duel whose random draws choose between single items."""
+    """Return the evidence of a duel whose random draws choose between single items.
+
+    ``rate`` is the share of shown items with feedback in earlier blocks.
+    """
     log = duel.log
     evidence = gather_evidence(log, settings, features, answered=rate[log.recall])
     compared = compare(evidence, duel.own, duel.base)
@@ -759,8 +762,8 @@ def _weigh_recalls(
 ) -> _Evidence:
     """Return the evidence of a duel in which each recall showed the results of one pack.
 
-    Positions and other items do not matter, because rewards are not summed over the items of a
-    pack.
+    ``rate`` is the share of shown items with feedback in earlier blocks. Positions and other items do not
+    matter, because rewards are not summed over the items of a pack.
     """
     assert duel.shares is not None
     log, credited = calibrate_rewards(duel.log)

@@ -266,7 +266,7 @@ def _read_budget(budget: int | str) -> tuple[int, float]:
 
 
 def _ask(propose: Proposer, data: Data, search: Search, state: State, timeout: float) -> None:
-    """Ask the proposer once; add its policy to the archive, or record why it was refused."""
+    """Ask the proposer once, for at most ``timeout`` seconds; archive its policy, or record why it was refused."""
     programs = state.archive.programs
     rng = np.random.default_rng((search.seed, state.rounds, ROUND))
     parent = programs[int(rng.integers(min(len(programs), _WORST)))]
@@ -559,7 +559,7 @@ def _judge(
 
 
 def _name_units(log: Log, labelled: bool) -> list[str]:
-    """Return the query of each recall, or with feedback a name of each cluster."""
+    """Return the query of each recall (``labelled``) or, with feedback, a name of each cluster."""
     first = np.arange(len(log)) if labelled else np.unique(log.cluster, return_index=True)[1]
     rows = log.decisions[first]
     column = "query" if labelled else log.clustered

@@ -594,7 +594,7 @@ class Experiment(Report):
         return draw_figure(draw, width=6.4, height=height, axes=axes)
 
     def _draw(self, metric: str, axes: Axes, *, alone: bool = False) -> None:
-        """Draw dots with intervals: a line for each policy."""
+        """Draw dots with intervals of a metric: a line for each policy, a colour for each data set."""
         names = list(self.packs)[::-1]
         results = self._overall().filter(metric=metric)  # reads all cells
         for number, data in enumerate(self.data):

@@ -207,7 +207,10 @@ def compare(
 def _follow_copy(
     junk_below: float, at: list[Micros], task: tuple[Callable[[], Lab], Pack], _: Step
 ) -> list[tuple[object, ...]]:
-    """Return the rows of one lab, computed in a worker on a copy of the lab."""
+    """Return the rows of one lab at the times ``at``, computed in a worker on a copy of the lab.
+
+    Unused memories with a retention below ``junk_below`` count as junk.
+    """
     open_copy, pack = task
     with open_copy() as lab:
         return list(_Course(lab, pack, junk_below).rows(at))

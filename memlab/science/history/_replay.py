@@ -360,7 +360,7 @@ class _Player:
     # -- handlers of inputs: each returns the reason why the input was left out, or None --------------------------
 
     def _remember(self, event: Event) -> str | None:
-        """Replay an event that stored memories, or the edit that it records; return the reason of an omission."""
+        """Replay an event that stored memories or recorded an edit; return the reason of an omission, or None."""
         body, count = event.body, event.body.get("count", 0)
         if not count:
             return "nothing was remembered"
@@ -406,7 +406,7 @@ class _Player:
         return None
 
     def _edit(self, id: int, before: int, text: str, fields: dict[str, Any]) -> str | None:
-        """Replay an edit of a memory; return the reason if the edit is omitted."""
+        """Replay an edit of a memory; return the reason if the edit is omitted, otherwise None."""
         self._ids[id] = None
         memory = self._ids.get(before)
         if memory is None or not text:
@@ -419,7 +419,7 @@ class _Player:
         return None
 
     def _recall(self, event: Event) -> str | None:
-        """Replay a recall or a request for context; return the reason if it is omitted."""
+        """Replay a recall or a request for context; return the reason if it is omitted, otherwise None."""
         slate = self._slates.find(event.seq)
         if slate is None:
             return "no slate was logged"
@@ -451,7 +451,7 @@ class _Player:
         return None
 
     def _feedback(self, event: Event) -> str | None:
-        """Replay feedback on a memory, or return the reason if the new lab did not return the memory."""
+        """Replay feedback on a memory; return None, or the reason if the new lab did not return the memory."""
         body = event.body
         memory = self._ids.get(body["memory"])
         if memory is None:
@@ -474,7 +474,7 @@ class _Player:
         return None
 
     def _verify(self, event: Event) -> str | None:
-        """Replay an agent's verdict on those results that the new lab returned; return the reason of an omission."""
+        """Replay an agent's verdict on results that the new lab returned; return the reason of an omission, or None."""
         hits = self._hits.get(event.body["decision"])
         if hits is None:
             return "the recall was left out"
@@ -494,7 +494,7 @@ class _Player:
         return None
 
     def _link(self, event: Event) -> str | None:
-        """Replay edges that a person added and weights that a person set; return the reason of an omission."""
+        """Replay edges that a person added and weights that a person set; return the reason of an omission, or None."""
         edges, reason = event.body.get("edges"), self._set_weights(event.body.get("strengthen"))
         if edges is None:
             return reason
@@ -514,7 +514,7 @@ class _Player:
         return reason
 
     def _set_weights(self, strengthened: dict[str, Any] | None) -> str | None:
-        """Replay the edge weights that a person set; return the reason if a weight is omitted."""
+        """Replay the edge weights that a person set; return the reason if a weight is omitted, otherwise None."""
         if strengthened is None:
             return None
         edges, reason = self._old.io.store.state.edges, None
@@ -538,7 +538,7 @@ class _Player:
         return reason
 
     def _describe_tag(self, event: Event) -> str | None:
-        """Replay a tag's description, or return the reason if no memory of the new lab has the tag."""
+        """Replay a tag's description; return None, or the reason if no memory of the new lab has the tag."""
         try:
             self._new.graph.describe_tag(event.body["tag"], event.body["description"])
         except UnknownName:
@@ -546,7 +546,7 @@ class _Player:
         return None
 
     def _set_fields(self, event: Event) -> str | None:
-        """Replay field changes that a person made, on memories of the new lab; return the reason of an omission."""
+        """Replay field changes that a person made, for memories of the new lab; return why they are omitted, or None."""
         parts = []
         for part in event.body.get("set", ()):
             ids = [self._ids.get(id) for id in part["ids"]]

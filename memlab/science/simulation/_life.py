@@ -393,8 +393,8 @@ def _run_events(
 ) -> tuple[dict[int, QuestionEvent], Floats]:
     """Process the events of a script in temporal order.
 
-    Returns the question of each logged recall, and the utility of every memory for each of these
-    questions.
+    ``packs`` become active on their days, and ``every`` is the time between upkeeps (0: none). Returns
+    the question of each logged recall, and the utility of every memory for each of these questions.
     """
     # Feedback and upkeep that are due come before each event, in the order of simulated time.
     events = world.events()

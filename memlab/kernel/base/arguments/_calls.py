@@ -253,7 +253,7 @@ def describe_parameters(call: Callable[..., Any]) -> dict[str, Parameter]:
 
 
 def _hints_of(function: types.FunctionType) -> dict[str, Any]:
-    """Evaluate the annotations of a function's parameters.
+    """Return the evaluated annotation of each parameter of a function, by the parameter's name.
 
     Annotations are text of this package, so that evaluating them is safe.
     """
@@ -265,7 +265,11 @@ def _hints_of(function: types.FunctionType) -> dict[str, Any]:
 
 
 def _alternatives(hint: Any, extras: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Yield each alternative of an annotation except None, with its ``Annotated`` metadata."""
+    """Yield each alternative of an annotation except None, with its ``Annotated`` metadata.
+
+    ``extras`` is the metadata of an ``Annotated`` around the annotation, which each alternative of a
+    union gets.
+    """
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         yield from _alternatives(args[0], args[1:])

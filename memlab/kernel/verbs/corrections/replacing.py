@@ -140,7 +140,7 @@ def dependents() -> list[Dependents]:
 
 
 def _find_dependents(state: State, row: int, new: str) -> list[tuple[Dependents, list[int]]]:
-    """Return, for each kind of derived memory, the ids of the memories that a new text invalidates."""
+    """Return, for each kind of derived memory, the rows of the memories that a new text of ``row`` invalidates."""
     sorts = dependents()
     derived = [sort.derived_ids(state) for sort in sorts]
     result = []

@@ -937,7 +937,7 @@ class LabPolicies(Displayed):
     def _write_slot(
         self, slot: str, make: Callable[[VersionLog], list[_Change]], reason: str
     ) -> Version:
-        """Write changes of one slot; return its new version."""
+        """Write the changes of one slot that ``make`` builds; return the slot's last version."""
         with self._store.exclusive():
             self._write(make, reason)
             return self._store.versions.versions(slot)[-1]

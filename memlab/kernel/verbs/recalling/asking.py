@@ -425,7 +425,11 @@ class Questions:
         viewer: str | None,
         use: Use | None,
     ) -> int:
-        """Write the event and slate of a recall; return the event number."""
+        """Write the event and slate of a recall; return the event number.
+
+        ``details`` are further fields of the event, ``use`` adds events of an extension, and ``viewer`` is
+        the one who asked.
+        """
         store = self._store
         with store.writing(durable=False) as tx:
             body = {
@@ -444,7 +448,10 @@ class Questions:
         return decision
 
     def _compute_changes(self, slate: Slate, viewer: str | None) -> dict[str, Any]:
-        """Return the changes to memories and edges that a recall causes under the active pack."""
+        """Return the changes to memories and edges that a recall causes under the active pack.
+
+        The memories are reinforced in the state that ``viewer`` sees.
+        """
         store, pack = self._store, self._store.versions.pack
         if not pack.number("coactivation-gain") and not changed_fields(
             pack.policies["reinforce"], _RECALLED

@@ -178,7 +178,8 @@ class Remembering:
     ) -> Linked | None:
         """Compare new rows with stored memories, and return the outcomes and edges, or None if there are none.
 
-        With ``chain``, edges that join the rows in order are added.
+        ``first`` is the id of the first row. With ``chain``, edges that join the rows in order are added.
+        With ``corrections``, only statements that report a change end others.
         """
         columns, count = fresh.columns, len(fresh)
         edges = make_chain(self._core.store.state, columns, first, count) if chain else None
@@ -247,7 +248,11 @@ class Remembering:
         *,
         succeed: bool,
     ) -> None:
-        """Write the event that links new memories and, with ``succeed``, ends older facts."""
+        """Write the event that links new memories and, with ``succeed``, ends older facts.
+
+        ``linked`` has the outcomes of the comparison, and ``tellings`` provenance records that the event
+        gets too.
+        """
         store = self._core.store
         change, times, superseded = Change(), list[Any](), frozenset[int]()
         if linked is not None:
