@@ -246,7 +246,7 @@ def _read_ended(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
 def _names_what_ended(first: str, predicate: str, value: str, has_name: bool) -> bool:
     """Return whether the words after "lost" or a similar verb name the thing that ended.
 
-    "Lost my keys" may name it, "lost to them" does not.
+    "Lost my job" names it, "lost to them" does not.
     """
     has_owner = first in _OWNERS or first in ARTICLES
     words = {*value.lower().split()}
@@ -294,7 +294,7 @@ def _find_loss(clause: ClauseWords, index: int) -> str | None:
 
 
 def _read_loss(clause: ClauseWords, position: int) -> Iterator[Fact]:
-    """Yield a loss, as in "My dog died", "Rex died" or "our car was stolen", or a separation from a partner."""
+    """Yield a loss, as in "My dog died", "Rex died" or "our cat ran away", or a separation from a partner."""
     start = clause.words[position].start
     has_owner = clause.low(position) in _OWNERS
     first = position + has_owner

@@ -231,7 +231,7 @@ def _table(value: Any) -> dict[str, Any]:
 
 
 def _settings(values: Mapping[str, Any]) -> str:
-    """Return plain settings as text of at most 200 characters, such as "tabWidth 2, semi false"."""
+    """Return plain settings, sorted by name, as text of at most 200 characters, such as "semi false, tabWidth 2"."""
     plain = {
         name: value
         for name, value in sorted(values.items())
