@@ -621,7 +621,7 @@ class Records:
         return {**self.fields, **write.fields, "context": write.value, "season": season}
 
     def _check_personal(self, write: Write) -> None:
-        """Raise PrivacyError for personal identifiers that the pack redacts.
+        """Raise PrivacyError if a record's value contains personal identifiers that the pack redacts in texts.
 
         The lab itself refuses secrets.
         """

@@ -720,7 +720,7 @@ def _make_mark(policy: str, *texts: str) -> str:
 
 
 def _join_spaces(text: str) -> str:
-    """Return a text stripped of white space at its ends, and with each run inside replaced by one space."""
+    """Return a text with each run of white space replaced by one space, and without any at its ends."""
     return " ".join(text.split())
 
 

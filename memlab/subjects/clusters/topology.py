@@ -199,7 +199,7 @@ def _community_table(
 def _find_central(
     edges: Edges, nodes: Ints, community: Ints, joined: tuple[Ints, Ints, Ints], count: int
 ) -> pl.Series:
-    """Return each community's ``_CENTRAL`` memory ids with the most edge weight inside the community, greatest first."""
+    """Return for each community the ids of the ``_CENTRAL`` memories with the most edge weight inside it, in this order."""
     numbers, left, right = joined
     within = _both_labelled(community, left, right) & (community[left] == community[right])
     weight = edges.weight[numbers[within]]

@@ -405,7 +405,10 @@ class Injection:
         return Chosen(np.array(planned, dtype=np.int64), order, limit)
 
     def _fill_room(self, order: Rows, room: int) -> tuple[Rows, int]:
-        """Return the results with those that fit into ``room`` bytes first, whole before short, and the number that fit."""
+        """Return the results in an order with those that fit into ``room`` bytes first, and the number that fit.
+
+        Whole results come before short ones.
+        """
         whole, skipped = [], []
         minimum = 4 * self._count_tokens(self._pool.rows)
         for position in order.tolist():

@@ -226,7 +226,7 @@ def _is_quoted_elsewhere(state: State, row: int, extracted_row: int, quotation: 
 
 
 def _collapse_spaces(text: str) -> str:
-    """Return a text stripped of white space at its ends, and with each run inside replaced by one space."""
+    """Return a text with each run of white space replaced by one space, and without any at its ends."""
     return " ".join(text.split())
 
 

@@ -506,7 +506,7 @@ def _write_reason(new: _Fact, old: _Fact) -> str:
 def _read_new_fact(
     columns: Mapping[str, Sequence[Any]], position: int, id: int, now: int
 ) -> _Fact | None:
-    """Return the fact in a new row, or None if it has no fact or a status outside ``_HOLDING``."""
+    """Return the fact in a new row, or None without a fact or if it is neither active, staged nor confirmed."""
 
     def of(name: str) -> Any:
         """Return a field of the new row, or the default of the field."""
@@ -568,7 +568,10 @@ def _find_affected(state: State, fresh: Sequence[Triple], gone: Collection[int])
 
 
 def _read_stored_fact(state: State, row: int) -> _Fact | None:
-    """Return the fact in a stored row, or None if it has no fact or a status outside ``_WAS_SO``."""
+    """Return the fact in a stored row, or None without a fact or if it is neither valid, superseded nor staged.
+
+    A fact is valid if its status is "active" or "confirmed".
+    """
     names, numbers = state.names, state.numbers
     subject, value = (
         names["subject"].value_at(row),

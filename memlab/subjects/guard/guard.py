@@ -350,7 +350,10 @@ def _forecast(lab: Any, pack: Pack, options: Mapping[str, float]) -> tuple[pl.Da
 
 
 def _read_log(lab: Any, pack: Pack, options: Mapping[str, float]) -> _Log:
-    """Return the rewards in the latest logged recalls, and the shares of recalls that count and that differ."""
+    """Return the rewards of the latest logged recalls, the share that counts, and the share of queries that differ.
+
+    A query differs if the pack gives it other results than the active pack.
+    """
     slates, low, scale = lab.slates(), options["low"], options["high"] - options["low"]
     judged = slates.feedback.filter(pl.col("decision").is_not_null())
     by_recall = judged.group_by("decision").agg(pl.col("reward").mean())

@@ -495,7 +495,7 @@ def _is_countable(unit: str) -> bool:
 
 
 def _target_values(later: Telling) -> set[str]:
-    """Return the values of the kinds that also occur after "from": both A and B in "from A to B"."""
+    """Return the values of a text whose kind also occurs after "from": both A and B in "from A to B"."""
     kinds = {value.kind for value in later.around if value.left}
     return {value.value for value in later.around if value.kind in kinds}
 
