@@ -73,7 +73,7 @@ class _Outcome(NamedTuple):
 
 
 def _run_task(work: Callable[[Any, Step], Any], task: Any) -> _Outcome:
-    """Run a task in a worker.
+    """Run a task in a worker, and return its result or its exception as an outcome.
 
     An exception of the task is part of the outcome, so that any other exception of its future is a
     failure of the executor, whichever class the executor raises.

@@ -86,7 +86,7 @@ def _products(first: Components, second: Components) -> Floats:
 
 
 def _effect(cosines: Floats) -> float:
-    """Return the mean z-score of the diagonal, relative to the other entries of its rows."""
+    """Return the mean z-score of a square matrix's diagonal entries among the other entries of their rows."""
     others = cosines[~np.eye(len(cosines), dtype=bool)].reshape(len(cosines), -1)
     deviation = np.maximum(others.std(axis=1), 1e-9)
     return float(np.mean((np.diag(cosines) - others.mean(axis=1)) / deviation))

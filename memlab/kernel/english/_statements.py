@@ -407,7 +407,7 @@ class _Text:
         return _Value("number", number, self._unit(position), position, position + 1)
 
     def _unit(self, position: int) -> tuple[str, ...]:
-        """Return the stems of a number's suffix and of the next three words.
+        """Return the stems of a number's suffix and of at most three words after it.
 
         The words end at the end of the clause, at a number, or at a stop word after the first stem.
         """
@@ -466,7 +466,7 @@ class _Text:
         return done and any(low.partition("'")[0] in self._table["self"] for low in before)
 
     def _denied_stems(self, position: int) -> Iterator[str]:
-        """Yield the stems of the 23 words after a denial, at most to the end of its sentence.
+        """Yield the stems of up to 23 words after a denial, at most to the end of its sentence.
 
         They end earlier at "I" or "we" and, after the first stem, at a turn such as "but"; "and" is no such
         turn.

@@ -366,7 +366,7 @@ class Edges:
 
     @property
     def _ends(self) -> NDArray[np.uint32]:
-        """The source and target nodes of all edges, u32[2, edges]."""
+        """The source and target nodes of all edges, removed ones included, u32[2, edges]."""
         return self._columns["ends"][:, : self._size]
 
     def _view(self, name: str) -> Values:
@@ -526,10 +526,10 @@ def _filled(what: str, values: Values, count: int) -> Values:
 def _weakest(
     edges: Edges, source: Ints, target: Ints, relation: Ints, weight: Floats, max_degree: int
 ) -> tuple[Ints, Flags]:
-    """Select old edges to remove and new edges to refuse at crowded nodes.
+    """Return old edges to remove and a mask of new edges to refuse, so that nodes keep their strongest edges.
 
-    An edge stays if it is among the ``max_degree`` strongest of its relation at both ends. Of
-    equally strong edges, the newer stays. Only nodes and relations of new edges are considered.
+    An edge stays if it is among the ``max_degree`` strongest of its relation at both ends. Of equally
+    strong edges, the newer stays. Only nodes and relations of new edges are considered.
     """
     count, size = len(source), len(edges)
     refused = np.zeros(count, dtype=np.bool_)

@@ -610,7 +610,9 @@ def read_edges(source: str | Path | BinaryIO) -> StoredEdges:
             mapped = np.frombuffer(bytearray(source.read()), dtype=np.uint8)
         sum_, described = mapped[:8].tobytes(), mapped[8:_HEADER].tobytes()
         if sum_ != b"%08x" % crc32(described):
-            raise DamagedLab(f"The edges in {path} cannot be read: the header is damaged.")
+            raise DamagedLab(
+                f"The edges in {path} cannot be read: the header is damaged. Rebuild them from the journal."
+            )
         header = msgspec.json.decode(described, type=_Header)
     except (OSError, ValueError, msgspec.MsgspecError) as error:
         raise DamagedLab(f"The edges in {path} cannot be read: {error}") from None
@@ -624,7 +626,7 @@ def read_edges(source: str | Path | BinaryIO) -> StoredEdges:
     )
     if not complete:
         raise DamagedLab(
-            f"{path} does not contain the number of edges that its header states. Restore it from a backup."
+            f"The edges in {path} do not fit the header of the file. Rebuild them from the journal."
         )
     arrays: dict[str, Values] = {
         name: mapped[start : start + _bytes(dtype, shape)].view(dtype).reshape(shape)
@@ -633,7 +635,7 @@ def read_edges(source: str | Path | BinaryIO) -> StoredEdges:
     offsets, layout = arrays["offsets"], Layout(header.layout)
     if offsets[0] != 0 or offsets[-1] != header.met:
         raise DamagedLab(
-            f"{path} does not contain the number of edges that its header states. Restore it from a backup."
+            f"The edges in {path} do not fit the header of the file. Rebuild them from the journal."
         )
     return StoredEdges(
         header.size,

@@ -434,7 +434,7 @@ class Matches:
 
     @cached_property
     def _scored(self) -> Scores:
-        """The score of each row that matches the query."""
+        """The BM25 score of each row that matches the query; a long row has that of its best passage."""
         rows, scores = bm25(
             self.hits,
             self._lengths,
@@ -448,7 +448,7 @@ class Matches:
 
     @cached_property
     def _covered(self) -> Scores:
-        """The share of the query's idf mass that each matching row contains."""
+        """The share of the query's idf mass that each matching row contains or, if it is long, its best passage."""
         rows, shares = coverage(self.hits, count=self._count, weight=self._weight)
         return self._with_best_passages(rows, shares, Matches.coverage)
 

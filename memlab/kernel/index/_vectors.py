@@ -817,7 +817,7 @@ def _lower_bounds(scores: Matrix, n: int) -> Matrix:
 
 
 def _take_best(rows: Rows | None, scores: Scores, n: int) -> tuple[Rows, Scores]:
-    """Return the ``n`` greatest scores with their rows; ties are broken by row.
+    """Return the ``n`` greatest scores, in descending order, with their rows; ties are broken by row.
 
     If ``rows`` is None, the scores are those of all rows.
     """

@@ -378,7 +378,9 @@ class ArrayProgram:
             if size < 0:
                 size = len(values)
             elif len(values) != size:
-                raise InputError(f"Column {name} has {len(values)} rows, but another has {size}.")
+                raise InputError(
+                    f"Column {name} has {len(values)} rows, but another has {size}. Pass columns of equal length."
+                )
             ready.append((values, mask))
         if size < 0:
             size = _size(columns, order)

@@ -239,7 +239,7 @@ class Expander:
         return form._replace(items=(head, rest[0], *body))
 
     def _resolve(self, form: Form, scope: frozenset[str]) -> Form:
-        """Return a name, keeping its mark only if the expansion binds the name.
+        """Return a name without its hygiene mark, unless the expansion itself binds the name.
 
         Raises PolicyNameError if only the caller binds the name.
         """
@@ -382,7 +382,7 @@ def _with_body(form: Form, old: Form, new: Form) -> Form:
 
 
 def _unmarked(form: Form) -> Form:
-    """Return a form whose names have no marks."""
+    """Return a form without the hygiene marks of its names."""
     return form._replace(
         text=form.text.partition(MARK)[0] if form.kind == "symbol" else form.text,
         items=tuple(map(_unmarked, form.items)),

@@ -309,7 +309,7 @@ def inherit_form(policy: Sourced, pack: str) -> str:
 
 
 def _slice(form: Form, text: Text) -> str:
-    """Return the source of a form."""
+    """Return the part of the text that a form was read from."""
     return text.source[form.start : form.stop]
 
 

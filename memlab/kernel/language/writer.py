@@ -415,7 +415,7 @@ def _hy_string(text: str) -> str:
 
 
 def _as_spelled(form: Form) -> Form:
-    """Return a form that keeps the spelling of numbers and strings.
+    """Return a form in which floats and strings are symbols with their spelling, so that it is written unchanged.
 
     Therefore the source hash of the text does not change.
     """

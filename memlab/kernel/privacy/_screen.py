@@ -117,9 +117,9 @@ def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
 
 @cache  # needed only for batches of texts
 def _odd() -> str:
-    """Return a Polars pattern of all content that makes ``is_ordinary`` reject a text.
+    """Return a Polars pattern of the content, except telling words, for which ``is_ordinary`` rejects a text.
 
-    It does not cover telling words, and also matches some texts that ``is_ordinary`` accepts.
+    It also matches some texts that ``is_ordinary`` accepts.
     """
     seed = rf"(?:[A-Za-z]{{3,8}}[^A-Za-z]{{1,12}}){{{MIN_SEED_WORDS - 1}}}"
     return rf"\S{{{LONG}}}|[^\x00-\x7f]|\n|%[0-9A-Fa-f]{{2}}|&#|&[A-Za-z]|\\|\+|\" \"|' '|=[0-9A-F]|(?:\S\s+){{7}}|{seed}"

@@ -345,10 +345,7 @@ class Candidates(Moment):
         return self._forms
 
     def _content(self) -> list[frozenset[int]]:
-        """Return the content stems of each row.
-
-        Stop words and unspecific words, such as user or like, are left out.
-        """
+        """Return the stems of each row's words, without stop words and unspecific words such as user or like."""
         forms, _, counts = self._word_forms()
         written = self.query.words.written
         stems = written.terms[forms]

@@ -108,10 +108,10 @@ def named_dates(text: str, at: int, newest: int | None = None) -> tuple[Span, ..
 
 
 def _utc_day(instant: int) -> date | None:
-    """Return the UTC day of an instant.
+    """Return the UTC day of an instant, or None near the ends of the calendar.
 
-    Return None in the first ten years and the last year of the calendar, where the previous or next
-    unit may not exist.
+    The result is None in the first ten years and the last year of the calendar, where the previous or
+    next unit may not exist.
     """
     day = instant // DAY + _EPOCH
     return date.fromordinal(day) if 3_653 < day < date.max.toordinal() - 365 else None

@@ -382,9 +382,9 @@ class _Writer:
         return None
 
     def _find_indices(self, others: Bits, bits: Bits) -> Bits | None:
-        """Return, for each number, the index of an equal number in the same recall.
+        """Return, for each number, the index of an equal number of ``others`` in the same recall.
 
-        The equal numbers are searched in ``others``. Returns None if a number does not occur there.
+        Returns None if a number does not occur there.
         """
         indices = np.empty(len(bits), dtype=np.int64)
         for start, stop in self._spans:

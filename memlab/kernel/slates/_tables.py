@@ -56,7 +56,7 @@ def tables_of(slates: Sequence[Slate]) -> Logged:
 
 
 def _build_decisions(slates: Sequence[Slate]) -> pl.DataFrame:
-    """Build the table of decisions."""
+    """Build the table of decisions: one row for each slate, with the columns of ``DECISIONS``."""
 
     def json(value: object) -> str:
         """Encode a value as JSON text."""

@@ -459,7 +459,7 @@ class State:
         self.uses.add_time(rows, event.at)
 
     def _feedback(self, event: Event) -> None:
-        """Add 1 to the count of a memory's outcome."""
+        """Add 1 to a memory's count of the outcome, success or fail, that a feedback event states."""
         outcome = event.body.get("outcome")
         if outcome is not None:
             self.numbers[outcome].add(np.array([event.body["memory"] - 1]), 1)

@@ -319,7 +319,7 @@ class _Log:
 
 
 def _logarithmic(values: Floats, base: float) -> Rows:
-    """Return the integer part of each value's logarithm; -1000 for values below one."""
+    """Return the integer part of each value's logarithm to ``base``; -1000 for values below one."""
     with np.errstate(divide="ignore"):
         logarithms = np.floor(np.log(values) / np.log(base))
     return np.where(values >= 1, logarithms, -1000).astype(np.int64)

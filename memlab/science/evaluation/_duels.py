@@ -275,10 +275,11 @@ def _scale_of(challenge: Challenged) -> float:
 
 
 def _measure_recall_cost(log: Log, live: TopK) -> float | None:
-    """Return by how much recall fell if the shown results are compared with the active pack's results.
+    """Return the recall lost by showing the shown results instead of the active pack's results.
 
-    The result is negative if the shown results are better, and None without a positive reward. Items with a
-    positive reward are relevant. An item that was shown with probability p stands for 1 / p items like it.
+    The result is negative if the shown results are better, and None without a positive reward. Items
+    with a positive reward are relevant. An item that was shown with probability p stands for 1 / p
+    items like it.
     """
     relevant = np.flatnonzero(log.exposed & (log.reward > 0))
     chance = log.propensity[relevant]

@@ -56,7 +56,7 @@ class Archive:
         return any(True for _ in self._win(program))
 
     def _win(self, program: Program) -> Iterator[tuple[tuple[Any, ...], tuple[float, ...]]]:
-        """Yield each niche where a program is the best, with its rank there."""
+        """Yield each niche where a program would be the best, with its rank there."""
         if math.isfinite(program.value):
             size = program.size
             for niche, value in self.niches_of(program, size):
