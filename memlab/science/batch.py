@@ -116,7 +116,7 @@ def _prepare_process() -> None:
 
 @contextmanager
 def _open_executor(executor: Any) -> Iterator[Any]:
-    """Start processes if ``executor`` is a number, and end them afterwards."""
+    """Provide an executor: the given one, or a pool of that many new processes, which end afterwards."""
     if not isinstance(executor, int):
         yield executor
         return

@@ -515,7 +515,7 @@ def _read_ends(source: ArrayLike, target: ArrayLike) -> tuple[Ints, Ints]:
 
 
 def _filled(what: str, values: Values, count: int) -> Values:
-    """Expand an edge attribute to one value per edge. Accept one value, or one per edge."""
+    """Return an edge attribute as one value per edge, given one value or one per edge."""
     if values.ndim and values.shape != (count,):
         raise InputError(
             f"There are {count} edges, but {values.size} values of {what}. Pass one value, or one per edge."

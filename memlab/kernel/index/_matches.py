@@ -484,7 +484,7 @@ class Matches:
     def _with_best_passages(
         self, rows: Rows, values: Scores, evaluate: Callable[[Matches, Rows], Scores]
     ) -> Scores:
-        """Replace the values of long rows by the values of their best passages."""
+        """Replace, in place, the values of long rows by those of their best passages; return the values."""
         if self._inside is not None:
             positions, passages, starts = self._inside.passages.find(rows)
             if len(positions):

@@ -239,7 +239,7 @@ def _chances_of_largest(pairs: Floats) -> Floats:
 
 
 def _in_row_order(values: Floats, order: npt.NDArray[np.intp] | None) -> Floats:
-    """Restore the original row order of permuted values."""
+    """Return permuted values in the original order of rows."""
     if order is None:
         return values
     result = np.empty_like(values)

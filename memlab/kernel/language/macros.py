@@ -190,7 +190,7 @@ class Expander:
             )
 
     def _expand(self, form: Form, scope: frozenset[str], depth: int) -> Form:
-        """Expand all macros of a form. `scope` contains the names that are bound around it."""
+        """Return a form with all its macros expanded. `scope` contains the names that are bound around it."""
         written = form
         while (name := self._called(form, scope)) is not None:
             form = self._expand_call(name, form)
@@ -303,7 +303,7 @@ class Expander:
         return self._fill(macro.template, values, origin, count)
 
     def _fill(self, form: Form, values: Mapping[str, Form], call: Form, mark: str) -> Form:
-        """Fill a template with the forms of a macro call, at the position of the call.
+        """Return a template filled with the forms of a macro call, at the position of the call.
 
         The template's own names get the mark ``mark``.
         """
@@ -374,7 +374,7 @@ class Expander:
 
 
 def _with_body(form: Form, old: Form, new: Form) -> Form:
-    """Replace the body of a definition: the last form of the definition or its ``lambda``."""
+    """Return a definition whose body, its last form or that of its ``lambda``, is ``new`` instead of ``old``."""
     last = form.items[-1]
     return form._replace(
         items=(*form.items[:-1], new if last is old else _with_body(last, old, new))

@@ -410,7 +410,7 @@ def parse(
 def _policy_and_definitions(
     text: Text, forms: tuple[Form, ...], outer: Definitions, enclosing: Form | None = None
 ) -> tuple[Form, Definitions]:
-    """Split the forms of a text into its policy and the definitions that it may call."""
+    """Return the policy among the forms of a text, and the definitions that it may call."""
     # Each refusal says which text was probably meant: helpers alone, a pack, or two policies.
     if not forms:
         raise text.error(

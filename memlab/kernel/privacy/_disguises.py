@@ -189,9 +189,9 @@ def _plain_of() -> tuple[re.Pattern[str], dict[int, str]]:
 
 
 def _simplify(view: View) -> View:
-    """Remove a text's invisible characters and replace look-alike letters by Latin letters.
+    """Return a text without invisible characters, and with Latin letters in place of look-alike letters.
 
-    Look-alike characters of other alphabets are replaced by Latin characters.
+    Digits and signs that look like others are replaced too.
     """
     if view.text.isascii():
         return view

@@ -297,7 +297,7 @@ def _index_relations(relations: tuple[str, ...]) -> Mapping[str, int]:
 
 
 def _remove_ineligible(run: Run, reached: Reached) -> Reached:
-    """Remove ineligible and expired rows that only spreading reached."""
+    """Return the reached rows without those ineligible or expired ones that only spreading reached."""
     away = reached.hops > 0
     if not away.any():
         return reached
@@ -432,7 +432,7 @@ def _rank_pool(run: Run, limit: int) -> Ranking:
 
 
 def _apply_selection(run: Run, selection: Selection, selected: Selected) -> Selected:
-    """Reorder and limit the candidates as the caller's context or session requires.
+    """Return the selection, reordered and limited as the caller's context or session requires.
 
     The items that the selection requires come first. The results of challengers are limited to
     candidates that the selection allows.
@@ -488,7 +488,10 @@ def _maximum_exploration(run: Run, challenges: Sequence[Challenge]) -> int:
 
 
 def _add_challengers(run: Run, selected: Selected) -> Selected:
-    """Rank results for each challenger pack, and add them to the candidate pool."""
+    """Return the selection with the results of each challenger pack, and add these results to the pool.
+
+    A challenger whose policy or extension fails is left out with a warning.
+    """
     opposed = []
     for challenge in selected.challenges:
         try:

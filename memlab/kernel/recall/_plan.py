@@ -326,7 +326,7 @@ def own_stage(name: str) -> Stage:
 
 
 def _checked_run(stage: Stage) -> Callable[[Any], None]:
-    """Wrap an extension's stage function so that its faults raise ExtensionError."""
+    """Return an extension's stage function, wrapped so that its faults raise ExtensionError."""
 
     def run_checked(run: Run) -> None:
         """Run the stage, and re-raise its exceptions as ExtensionError."""

@@ -306,7 +306,7 @@ def _handle_empty(
 def _check_scores(
     candidates: pl.DataFrame, policies: Sequence[str], labels: Labels
 ) -> pl.DataFrame:
-    """Check that all candidates, or none, have the logging policy's score.
+    """Return the candidates, after checking that all of them, or none, have the logging policy's score.
 
     NaN in the scores of other policies becomes null.
     """
@@ -322,7 +322,7 @@ def _check_scores(
 
 
 def _fill_ranks(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
-    """Check logged ranks; without ranks, derive them from scores, with ties by id.
+    """Return the candidates with checked ranks; without ranks, they are derived from scores, with ties by id.
 
     Ranks stay missing if a score is missing.
     """
@@ -349,9 +349,9 @@ def _fill_ranks(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
 
 
 def _fill_positions(exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
-    """Check positions and conditional probabilities of shown items, and fill in positions if all are missing.
+    """Return the exposures with checked positions and conditional probabilities of shown items.
 
-    Missing positions are filled in from the order of rows.
+    If all positions are missing, they are filled in from the order of rows.
     """
     label = labels.column("exposures", "position")
     if exposures["position"].null_count() == exposures.height:
@@ -384,7 +384,11 @@ def _fill_positions(exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
 def _complete_decisions(
     decisions: pl.DataFrame, candidates: pl.DataFrame, exposures: pl.DataFrame, labels: Labels
 ) -> pl.DataFrame:
-    """Fill in each decision's limit, number of candidates and cluster."""
+    """Return the decisions with each one's limit, number of candidates and cluster filled in.
+
+    Raises DatasetError for a number of candidates that differs from the table, and for an unknown
+    limit.
+    """
     pools = candidates.group_by("decision").agg(pl.len().cast(pl.Int64).alias("#pool"))
     heads = exposures.group_by("decision").agg(
         (~pl.col("probe")).sum().cast(pl.Int64).clip(1).alias("#head")
@@ -419,7 +423,7 @@ def _complete_decisions(
 def _fill_rewards(
     feedback: pl.DataFrame, reward_range: tuple[float, float] | None, labels: Labels
 ) -> pl.DataFrame:
-    """Fill in rewards from outcomes, and check all rewards."""
+    """Return the feedback with rewards filled in from outcomes, after checking all rewards."""
     label = labels.column("feedback", "reward")
     labels.refuse_where(
         "feedback",

@@ -79,7 +79,7 @@ def _check_range(table: str, frame: pl.DataFrame, labels: Labels) -> None:
 def _reconcile(
     exposures: pl.DataFrame, candidates: pl.DataFrame, labels: Labels
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Give each shown item the same propensity among candidates and exposures.
+    """Return exposures and candidates in which each shown item has the same propensity in both.
 
     Raises DatasetError if the two tables contradict each other.
     """
@@ -133,7 +133,7 @@ def _reconcile(
 def _fill_samplers(
     decisions: pl.DataFrame, exposures: pl.DataFrame, labels: Labels
 ) -> pl.DataFrame:
-    """Fill all missing samplers with one value, derived from the propensities of these decisions."""
+    """Return the decisions with one value for all missing samplers, derived from the propensities of these decisions."""
     undeclared = decisions.filter(pl.col("sampler").is_null())
     if undeclared.is_empty():
         return decisions
@@ -157,7 +157,7 @@ def _fill_samplers(
 def _fill_certain(
     pool: pl.DataFrame, exposed: pl.DataFrame, labels: Labels
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Fill in the propensities 1 and 0 of deterministic decisions.
+    """Return candidates and exposures with the propensities 1 and 0 of deterministic decisions filled in.
 
     Raises DatasetError if a logged propensity contradicts the sampler of its decision.
     """

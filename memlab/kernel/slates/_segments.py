@@ -471,7 +471,7 @@ def _days_since(instants: Bits, at: Ints) -> Floats:
 
 
 def _stack_choices(first: Floats, second: Floats) -> Floats:
-    """Stack two columns and their sum into one array.
+    """Return two columns and their sum, stacked in one array.
 
     The encoding "pick" stores which of the three equals each value.
     """

@@ -445,7 +445,7 @@ class VisibleBody:
         return {"ids": _keep_flagged(part["ids"], flags), "columns": columns}
 
     def _successors(self, successors: Any) -> Any:
-        """Replace the ids of hidden memories in ``superseded_by`` by None."""
+        """Return ``superseded_by`` with None in place of the ids of hidden memories."""
         if isinstance(successors, list):
             return [self._successors(successor) for successor in successors]
         return None if successors is None or self._hidden[int(successors) - 1] else successors

@@ -413,7 +413,7 @@ def _measure_packs(
     executor: Workers,
     stored: tuple[Path, dict[str, Any], dict[str, Any]] | None = None,
 ) -> list[SystemResult]:
-    """Measure each pack under each label set; sort by label set, then by nDCG@10.
+    """Return the results of each pack under each label set, sorted by label set, then by nDCG@10.
 
     ``stored`` is a folder of cells, the inputs that all packs share, and the description of the data.
     """
@@ -534,7 +534,7 @@ def _score_rankings(
     rankings: Sequence[Sequence[str]],
     results: Mapping[str, Any],
 ) -> SystemResult:
-    """Compute a pack's metrics from its rankings under one label set.
+    """Return a pack's metrics, computed from its rankings under one label set.
 
     ``results`` has the times. Questions without evidence do not count.
     """

@@ -526,7 +526,7 @@ def _losses(chances: Floats, outcome: Flags) -> Floats:
 
 
 def _recalibrate(chances: Floats, outcome: Flags, past: Rows) -> Floats:
-    """Recalibrate forecasts by a logistic regression on the log-odds of past forecasts."""
+    """Return all forecasts, recalibrated by a logistic regression on the log-odds of past forecasts."""
     odds = np.log(chances / (1 - chances))[:, None]
     if np.ptp(odds[past]) == 0:
         return np.full(len(chances), outcome[past].mean())
@@ -534,10 +534,11 @@ def _recalibrate(chances: Floats, outcome: Flags, past: Rows) -> Floats:
 
 
 def _fit(pack: Pack, log: _Log, past: Rows) -> tuple[Pack, dict[str, float]]:
-    """Fit the parameters of a pack's retention on past forecasts.
+    """Return a pack whose retention parameters are fitted on past forecasts, and these parameters.
 
-    The loss is penalised by the distance of the parameters from their values in the pack. The strength of the penalty is
-    the one whose fit of the first two thirds of the past predicts the last third best.
+    The loss is penalised by the distance of the parameters from their values in the pack. The strength
+    of the penalty is the one whose fit of the first two thirds of the past predicts the last third
+    best.
     """
     names, start, low, high = _parameters(pack)
     if not names:

@@ -244,10 +244,10 @@ class Estimates:
         return np.asarray(effects - effects.mean())
 
     def _follow_parameters(self, statistic: Statistic, width: int) -> Statistic:
-        """Extend a statistic with the first-order effect of errors in its estimated parameters.
+        """Return a statistic with the first-order effect of errors in its estimated parameters.
 
-        The parameters are estimated from the same totals. ``width`` is the number of columns of the
-        arms, ARM or 2 ARM.
+        The parameters are estimated from the same totals. ``width`` is the number of columns of the arms,
+        ARM or 2 ARM.
         """
         examination, credited = self.examination, self.credited
         if examination is None and credited is None:

@@ -414,7 +414,7 @@ def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, lis
 def _assign_places(
     wanted: pl.DataFrame, log: Log, pools: pl.DataFrame, memories: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """Assign each wanted memory to the stage at which it was lost, or to "found".
+    """Return each wanted memory with the stage at which it was lost, or "found".
 
     If several memories have the ref of a label, the memory that reached the latest stage counts.
     """
@@ -490,7 +490,7 @@ def _assign_places(
 
 
 def _count_places(rows: pl.DataFrame, log: Log, level: float) -> Sample:
-    """Count wanted memories by cluster, in total and by the stage at which they were lost."""
+    """Return the counts of wanted memories by cluster, in total and by the stage at which they were lost."""
     cluster = log.cluster[rows["recall"].to_numpy()]
     clusters = np.unique(cluster, return_inverse=True)[1]
     places = rows["place"].to_numpy()

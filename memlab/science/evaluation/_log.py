@@ -250,10 +250,9 @@ def _parse_rewards(feedback: pl.DataFrame, reward_range: tuple[float, float]) ->
 
 
 def _drop_repeats(rewards: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Keep one row for each shown item, with its latest judgement.
+    """Return one row for each shown item, with its latest judgement, and remarks.
 
-    Raises InputError if judgements contradict each other and their times do not show which is
-    latest.
+    Raises InputError if judgements contradict each other and their times do not show which is latest.
     """
     duplicates = rewards.select(pl.struct(_KEY).is_duplicated().sum()).item()
     if not duplicates:

@@ -307,11 +307,11 @@ def estimate_examination(places: PairedItems, log: Log, level: float) -> Examina
 
 
 def _arrange_items(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
-    """Find each candidate's position, and count the extra and the certain items shown with it.
+    """Return, for each candidate, numbers of extra and certain items, its position, and if an extra item was first.
 
     The arrays are int64[n]. The first two are the numbers of items with a propensity below 1 and of
-    certain items that its recall showed. The third is its position among the certain items. The last
-    is 1 where an item with a propensity below 1 was first.
+    certain items that its recall showed. The third is its position among the certain items. The last is
+    1 where an item with a propensity below 1 was first.
     """
     exposed = np.flatnonzero(log.exposed)
     exposed = exposed[np.lexsort((log.position[exposed], log.recall[exposed]))]

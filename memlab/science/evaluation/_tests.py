@@ -324,7 +324,7 @@ def _p_value_gate(
 
 
 def _influence_gate(facts: Facts) -> Gate:
-    """Check that enough recalls contribute to the difference between two policies."""
+    """Return the gate that is open if enough recalls contribute to the difference between two policies."""
     count, threshold = facts.effective, f"at least {_MIN_EFFECTIVE:g}"
     if count is None or math.isnan(count):
         return _without_figure("influence", count, threshold)
@@ -340,7 +340,7 @@ def _influence_gate(facts: Facts) -> Gate:
 
 
 def _probes_gate(facts: Facts) -> Gate:
-    """Check that enough exploration items with feedback distinguish two policies."""
+    """Return the gate that is open if enough exploration items with feedback distinguish two policies."""
     count, threshold = facts.probes, f"at least {_MIN_PROBES}"
     if count is None:
         return _without_figure("answered probes", count, threshold)

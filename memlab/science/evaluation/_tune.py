@@ -566,7 +566,7 @@ def _order_metric(log: Log) -> Metric:
 
 
 def _order_totals(log: Log, better: Ints, worse: Ints, target: Target) -> Floats:
-    """Count each recall's pairs and its correctly ordered pairs; a tie counts as half."""
+    """Return each recall's number of pairs, and of correctly ordered pairs; a tie counts as half."""
     assert target.scores is not None
     recall = log.recall[better]
     scores = np.where(np.isnan(target.scores), -np.inf, target.scores)
@@ -601,7 +601,7 @@ def _search(
     executor: Workers,
     stored: tuple[Path, dict[str, Any]] | None,
 ) -> Tuning:
-    """Tune on all clusters, and again without each fold to estimate the held-out gain.
+    """Return the parameters tuned on all clusters, and the held-out gain of tuning without each fold.
 
     Each search has ``budget`` trials, and is stored in the folder of ``stored``.
     """

@@ -721,7 +721,7 @@ class _Outcome:
 def _name_better(
     bounds: Bounds, influence: Influence, closed: tuple[Gate, ...], cluster: str | None
 ) -> _Outcome:
-    """Name the better pack; name none if the interval contains zero, a gate is closed or one group is decisive."""
+    """Return the better pack, or none if the interval contains zero, a gate is closed or one group is decisive."""
     above, duel = bool(bounds.low[-1] > 0), influence.duel
     if closed or not (above or bounds.high[-1] < 0):
         return _Outcome(None, closed)

@@ -452,7 +452,7 @@ def _select(data: Data, state: State) -> list[Program]:
 def _judge(
     data: Data, search: Search, state: State, ended: str, seed: int, level: float
 ) -> Evolved:
-    """Measure the selected policies once on the report part, and build the result."""
+    """Return the result of a search: the selected policies, measured once on the report part."""
     chosen = _select(data, state)
     joint = 1 - (1 - level) / max(1, len(chosen))
     log, matrix, goal = data.parts["report"]

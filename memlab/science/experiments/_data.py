@@ -131,7 +131,7 @@ def plan_data(name: str, value: Any, embedder: EmbedderSpec, pack: Pack) -> Pack
 
 
 def _plan_lab(name: str, lab: Lab) -> Any:
-    """Plan a lab's accepted questions; the default time is a day after the last memory."""
+    """Return the plan of a lab's accepted questions; their default time is a day after the last memory."""
     if not len(lab.questions):
         raise DatasetError(
             f'The lab "{name}" has no questions. Add some with lab.questions.add(...), or accept '

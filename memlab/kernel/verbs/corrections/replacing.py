@@ -424,7 +424,7 @@ def _check_not_superseded(state: State, row: int) -> None:
 
 
 def _drop_chain(state: State, edges: Change, row: int, complete: Mapping[str, Any]) -> Change:
-    """Drop ``next`` edges from a change if the memory moves to another session."""
+    """Return a change without its ``next`` edges if the memory moves to another session, otherwise unchanged."""
     is_same_session = all(
         complete.get(name) == state.names[name].value_at(row) for name in ("project", "session")
     )

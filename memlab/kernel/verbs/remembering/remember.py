@@ -128,7 +128,7 @@ class Remembering:
         )
 
     def _check_rows(self, values: Mapping[str, Sequence[Any]], now: int) -> Rows:
-        """Check rows and remove secrets from their texts."""
+        """Return the checked rows, with secrets removed from their texts."""
         if not len(next(iter(values.values()), ())):
             return Rows({}, values, [], [])
         columns = validate_columns(values, now=now, open_words=self._core.open_words)
