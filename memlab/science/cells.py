@@ -181,10 +181,10 @@ def _read_cell(path: Path) -> Cell:
                 f"{path} was written by a later version of memlab. Update memlab to read it."
             )
         if hashlib.sha256(rows).hexdigest() != about["rows"]:
-            raise ValueError("rows.parquet has another SHA-256")
+            raise ValueError("rows.parquet has another SHA-256 than cell.json states")
         cell = Cell(about["inputs"], about["about"], about["results"], pl.read_parquet(rows))
         if not cell.hash == about["hash"] == path.name:
-            raise ValueError("the inputs in cell.json have another SHA-256")
+            raise ValueError("the inputs in cell.json have another SHA-256 than it states")
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         if isinstance(error, DatasetError):
             raise

@@ -237,7 +237,7 @@ class Edges:
         if wanted.dtype == np.bool_:
             if wanted.shape != (self._size,):
                 raise InputError(
-                    f"A mask of edges must have {self._size} values, not {wanted.shape}."
+                    f"A mask of edges must have {self._size} values, not the shape {wanted.shape}."
                 )
             wanted = np.flatnonzero(wanted)
         numbers = np.sort(self._numbers(wanted))

@@ -541,7 +541,9 @@ class Words:
             *(stored[f"written_{name}"] for name in ("signs", "counts", "stops", "held"))
         )
         if len(self.written) != len(lengths):
-            raise DamagedLab(f"The word index in {path} has another number of rows. Rebuild it.")
+            raise DamagedLab(
+                f"The word index in {path} has lengths and word forms of different numbers of rows. Rebuild it."
+            )
         self._append_lengths(lengths)
         self._segments = [base] if len(base) else []
 

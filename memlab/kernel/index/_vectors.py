@@ -243,10 +243,10 @@ def _map_array(path: Path | None, file: BinaryIO, dtype: str) -> Values:
     offset, size = file.tell(), int(np.prod(shape, dtype=np.int64)) * actual.itemsize
     if fortran or actual != np.dtype(dtype):
         raise ValueError(
-            f"an array of {actual}{' in column order' * fortran}, not {dtype} in row order"
+            f"the array is of {actual}{' in column order' * fortran}, and must be of {dtype} in row order"
         )
     if offset + size > file.seek(0, os.SEEK_END):
-        raise ValueError("the file ends early")
+        raise ValueError("the file ends before its array does")
     file.seek(offset)
     if not size:
         return np.empty(shape, dtype=dtype)

@@ -194,7 +194,7 @@ def encryption_of(folder: Path) -> str | None:
                 "SELECT value, sum FROM meta WHERE key = ?", (RECORD,)
             ).fetchone()
             if sum != checksum(RECORD, record):
-                raise ValueError("its checksum does not match")
+                raise ValueError("the checksum of the file does not match")
             return str(record)
     except (sqlite3.Error, TypeError, ValueError) as error:
         raise DamagedLab(

@@ -253,7 +253,7 @@ def _unpack_buffers(node: Any) -> Any:
             values = values.explode(empty_as_null=False)
         values = values.cast(pl.Int64) if values.dtype.is_integer() else values
         if str(values.dtype) not in _LISTED:
-            raise TypeError(f"a list of {values.dtype}")
+            raise TypeError(f"a log cannot store a list of {values.dtype}")
         return {"Values": {"type": str(values.dtype), "shape": shape, "items": values.to_list()}}
     return {key: _unpack_buffers(value) for key, value in node.items()}
 

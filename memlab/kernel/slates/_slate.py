@@ -504,7 +504,7 @@ def _decode_numbers(
     if not header.count:
         same = single = 0
     if len(encodings) != len(header.names) or len(rest) != 8 * same + 4 * single * header.count:
-        raise ValueError("its columns do not have the size that its header states")
+        raise ValueError("the columns of the slate do not have the size that its header states")
     constants = np.frombuffer(rest[: 8 * same], dtype="<f8")
     floats = (
         np.frombuffer(rest[8 * same :], dtype="<f4")
