@@ -344,7 +344,7 @@ def table(
 
 
 def _table_html(content: Table) -> Markup:
-    """Return the HTML of a table; only tall tables scroll."""
+    """Return the HTML of a table; a table of more than ``_TALL`` rows scrolls."""
     escaped = [list(map(_escaped, row)) for row in content.rows]
     numeric = [all(map(_NUMBER.fullmatch, column)) for column in zip(*escaped, strict=True)]
     sides = ["right" if is_numeric else "left;white-space:normal" for is_numeric in numeric]

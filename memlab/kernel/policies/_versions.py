@@ -455,7 +455,7 @@ class VersionLog:
                 self._enter(event, self._new_version(event, slot, logged, "", (), ()))
 
     def _apply(self, event: Event, source_of: Callable[[str], str]) -> None:
-        """Apply an event whose extensions are registered."""
+        """Apply a policy event, whose extensions are registered, to the version log."""
         body = event.body
         check_event_format(event, _FORMAT)
         if event.kind == "use":

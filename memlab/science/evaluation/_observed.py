@@ -186,7 +186,7 @@ EMPTY = pl.DataFrame(schema=_SCHEMA)
 def _by_query(
     log: Log, queries: Ints | None, items: Floats, answers: Floats, sums: Floats, level: float
 ) -> pl.DataFrame:
-    """Return the outcomes of each query; empty if the log has no query texts."""
+    """Return a row for each query: recalls, shown and judged items, mean reward; empty without query texts."""
     if queries is None:
         return EMPTY
     groups = (

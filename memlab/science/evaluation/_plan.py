@@ -445,7 +445,7 @@ class _Contest:
         ]
 
     def _list_probes(self) -> Iterator[_Design]:
-        """Yield the designs without a challenge."""
+        """Yield the designs of an experiment that show probes and need no challenge."""
         log, deep = self.log, np.full(1, _PROBE_DEPTH * self.unit)
         outside = self.top_k.outside.sum()
         # Without logged probabilities, more of the same recalls would decide nothing.

@@ -275,7 +275,7 @@ class Evolved(Report):
         return draw_figure(self._draw, width=6.4, height=3.4, axes=axes)
 
     def _draw(self, axes: Axes) -> None:
-        """Draw dots with intervals; each dot links to the text of its policy on the page."""
+        """Draw the size and value of each policy as a dot with its interval, linked to the policy's text on the page."""
         from matplotlib.ticker import MaxNLocator
 
         best = self.best_hash

@@ -191,7 +191,7 @@ def _tune(
     rng: np.random.Generator,
     keep: Callable[[Draft, tuple[str, ...], str], Program],
 ) -> int:
-    """Tune constants of a program like ``memlab.tune``, and return the number of trials."""
+    """Tune constants of a program by scaling them, pass each trial to ``keep``, and return the number of trials."""
     # Constants are multiplied, so that their sign stays; mutations change signs.
     policy = program.policy
     numbers = [item for item in literals(policy) if not item.structural]

@@ -780,7 +780,7 @@ def _identify(measure: Any) -> dict[str, Any]:
 def _measure_cell(
     measure: Measure | None, metrics: Sequence[str], limit: int, task: Any, step: Step
 ) -> Outcome:
-    """Rank the labelled questions of data under a pack, or call the function of a user."""
+    """Return one cell's result: from ranking labelled questions under a pack, or from the user's function ``measure``."""
     if measure is None:
         outcome = rank_questions(limit, metrics, task, lambda _: None, timed=False)
         step(1)
