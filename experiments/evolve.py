@@ -44,20 +44,16 @@ from results import Results, run_experiment
 
 import memlab
 from memlab.io.ingest import read_beam, read_locomo
-from memlab.kernel.base.arrays import Flags, Floats, Ints
-from memlab.kernel.policies import FEATURES, as_pack
+from memlab.kernel.base.arrays import Floats
+from memlab.kernel.policies import as_pack
 from memlab.science.evaluation import cluster_interval
 from memlab.science.evolution._data import (
     Data,
-    Part,
-    _list_features,
-    _read_part,
     _recall_questions,
     read_data,
 )
+from memlab.science.evolution._linear import fit_correction
 from memlab.science.evolution._search import open_search, run_round, score_program
-from memlab.science.regression import fit_logistic
-from memlab.subjects.lens import replace, subtrees
 from memlab.subjects.lens.packing import text_of
 
 Log = tuple[memlab.Slates, pl.DataFrame]
@@ -348,7 +344,8 @@ def measure_moonshot(arguments: Any) -> Iterator[dict[str, Any]]:
             progress=stop,
         )
         seconds = round(time.process_time() - begun)
-        start, searched = str(evolved.front["policy"][0]), str(evolved.frame["policy"][0])
+        searched = evolved.frame.filter(pl.col("operator") != "correction")["policy"][0]
+        start = str(evolved.front["policy"][0])
         policies = {"shipped": start, "chosen": choose(evolved), "searched": searched}
         winner = evolved.front.filter(hash=evolved.best_hash or evolved.front["hash"][0])
         policies["used"] = str(winner["policy"][0])
@@ -369,106 +366,27 @@ def measure_moonshot(arguments: Any) -> Iterator[dict[str, Any]]:
         }
 
 
-PENALTIES = (0.01, 0.1, 1.0, 3.0, 10.0)
-"""The penalties of half the squared weights for each pair of a correction."""
-HARD, RANDOM, WANTED = 15, 10, 5
-"""The pairs of a recall: at most 5 wanted candidates, each with 15 others that the start ranks highest, and 10 random."""
-_FREE = 30.0
-"""The factor of the start's column, with which the penalty of its weight is negligible."""
-
-
 def measure_correct(arguments: Any) -> Iterator[dict[str, Any]]:
     """Return the shipped policy plus a weighted sum of features, with each question of the chats left out.
 
-    The sum is fitted to all other chats. Five parts of these, left out in turn, choose its penalty.
+    The sum is the correction of ``memlab.evolve``, fitted to all other chats.
     """
     if arguments.own:
         own_features.register()
-    slates, labels = read_chats(arguments.data)
-    data = read_data(slates, "memlab", labels, METRIC, [], 0, **SETTINGS)
-    names = _list_features(data.prepared, data.base, data.start, data.prepared.log)
-    whole = np.arange(len(data.prepared.log))
-    part = _read_part(data.prepared, whole, names, labels, METRIC)
-    start, recall = part.matrix.scores(data.start), part.log.recall
-    terms, columns = [], []
-    for feature, item in data.signature.inputs.items():
-        certain = feature in FEATURES and not FEATURES[feature].nullable
-        value = feature if certain else f"(if-null {feature} 0)"
-        scaled = f"(min-max {feature})" if certain else f"(if-null (min-max {feature}) 0)"
-        for term in {"num": [value, scaled], "bool": [f"(if {feature} 1 0)"]}.get(item.type, []):
-            values = part.matrix.scores(
-                data.compile(f"(fn [{feature}] (+ (* 1 {term}) (min-max 0)))")
-            )
-            if np.isfinite(values).all() and values.std() > 0:
-                terms.append((feature, term))
-                columns.append(values)
-    table = np.column_stack(columns)
-    better, worse = pair_hard(part, start, arguments.seed)
-    chats = np.array(part.log.decisions["project"].to_list())
-    of_pair = chats[recall[better]]
-    difference, own = table[better] - table[worse], start[better] - start[worse]
-
-    def fit(rows: Flags, penalty: float) -> Floats:
-        """Return the weights of all terms, and of the start."""
-        pairs = np.column_stack([difference[rows], own[rows]])
-        scale = np.sqrt(np.mean(pairs**2, axis=0))
-        shrink = np.append(np.full(len(terms), 1 / np.sqrt(penalty * len(pairs))), _FREE)
-        shrink /= np.where(scale > 0, scale, np.inf)
-        turned = np.where(np.arange(len(pairs)) % 2, -1.0, 1.0)
-        return np.asarray(fit_logistic(pairs * shrink * turned[:, None], turned > 0)[:-1] * shrink)
-
-    def outcome(weights: Floats) -> Floats:
-        """Return the metric of each recall."""
-        scores = table @ weights[:-1] + weights[-1] * start
-        return np.nan_to_num(part.goal.statistic(part.goal.totals(scores)))
-
-    before = outcome(np.append(np.zeros(len(terms)), 1.0))
-    listed = sorted(set(chats))
-    for first in range(0, len(listed), arguments.leave):
-        left_out = listed[first : first + arguments.leave]
+    for name, inside, outside in split_chats(arguments.data, arguments.chats, arguments.leave):
         begun = time.process_time()
-        inside = [name for name in listed if name not in left_out]
-        gains = dict.fromkeys(PENALTIES, 0.0)
-        for number, penalty in product(range(min(5, len(inside))), PENALTIES):
-            part_out = inside[number::5]
-            weights = fit(np.isin(of_pair, inside) & ~np.isin(of_pair, part_out), penalty)
-            gains[penalty] += (outcome(weights) - before)[np.isin(chats, part_out)].sum()
-        penalty = max(PENALTIES, key=lambda value: (round(gains[value], 9), value))
-        weights = fit(np.isin(of_pair, inside), penalty)
-        sums = [f"(* {weights[i]:.6g} {term})" for i, (_, term) in enumerate(terms)]
-        # Sums of ten, because a chain of operations has a limit.
-        groups = [f"(+ 0 {' '.join(sums[i : i + 10])})" for i in range(0, len(sums), 10)]
-        text = f"(+ (* {weights[-1]:.6g} {subtrees(data.start)[0].source}) {' '.join(groups)})"
-        policy = replace(data.start, (), text, extend=True)
-        outside = (
-            part_of := slates.filter(pl.col("project").is_in(left_out)),
-            labels.join(part_of.decisions.select("decision").collect(), on="decision", how="semi"),
-        )
+        settings = SETTINGS | {"cluster": None}
+        data = read_data(inside[0], "memlab", inside[1], METRIC, [], arguments.seed, **settings)
+        fitted = fit_correction(data, arguments.seed, tuple(data.parts))
+        policy = data.start if fitted is None else fitted[0]
+        seconds = round(time.process_time() - begun)
         policies = {"shipped": text_of(data.start), "corrected": text_of(policy)}
         yield {
-            "left out": " ".join(left_out),
-            "penalty": penalty,
-            "gain inside": gains[penalty] / np.isin(chats, inside).sum(),
-            "seconds": round(time.process_time() - begun),
+            "left out": name,
+            "seconds": seconds,
             "questions": score_policies(outside, policies),
             "policies": policies,
         }
-
-
-def pair_hard(part: Part, start: Floats, seed: int) -> tuple[Ints, Ints]:
-    """Return pairs of a wanted candidate and another, most of which the start ranks high."""
-    rng, recall = np.random.default_rng(seed), part.log.recall
-    wanted = np.zeros(len(recall), dtype=bool)
-    wanted[part.goal.rows] = True  # type: ignore[union-attr]
-    better, worse = [], []
-    for rows in np.split(np.arange(len(recall)), np.flatnonzero(np.diff(recall)) + 1):
-        others = rows[~wanted[rows]]
-        highest = others[np.argsort(-start[others], kind="stable")][:HARD]
-        drawn = rng.choice(others, min(RANDOM, len(others)), replace=False)
-        for row in rows[wanted[rows]][:WANTED]:
-            worse += [*highest, *drawn]
-            better += [row] * (len(highest) + len(drawn))
-    return np.array(better), np.array(worse)
 
 
 def summarise(rows: list[dict[str, Any]]) -> pl.DataFrame:

@@ -33,6 +33,11 @@ class Program(NamedTuple):
     size: int
 
 
+def by_value(program: Program) -> tuple[float, int, str]:
+    """Order programs: the best first, and the smaller of equal ones, which overfits less."""
+    return -program.value, program.size, program.policy.hash
+
+
 class Archive:
     """The best program of each niche.
 
@@ -79,6 +84,4 @@ class Archive:
     def programs(self) -> list[Program]:
         """The distinct programs, best first; smaller programs come first among equal values."""
         distinct = {program.policy.hash: program for _, program in self.niches.values()}
-        return sorted(
-            distinct.values(), key=lambda item: (-item.value, item.size, item.policy.hash)
-        )
+        return sorted(distinct.values(), key=by_value)

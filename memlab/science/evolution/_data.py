@@ -47,11 +47,15 @@ _TYPES: dict[Any, Any] = {pl.Boolean: "bool", pl.String: "str", pl.List(pl.Strin
 
 
 class Part(NamedTuple):
-    """One part of the clusters: its log, the features of its candidates, and the goal."""
+    """One part of the clusters: its log, the features of its candidates, the goal, and the unit of each recall.
+
+    Units are the clusters, also where the data have too few for three parts and decisions are split.
+    """
 
     log: Log
     matrix: Matrix
     goal: Goal
+    units: Ints
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,7 @@ def read_data(
         return replace(prepared, log=prepared.log.only(judged))
 
     prepared = read(options["cluster"])
+    units = prepared.log.cluster
     if prepared.log.clusters < _MIN_CLUSTERS and options["cluster"] is None:
         notes.append(
             f"The data have {count_of(prepared.log.clusters, prepared.log.clustered)}, too few for three parts. Decisions "
@@ -144,6 +149,7 @@ def read_data(
         raise InputError(
             f"{ranker.name} is not a policy, so the search cannot start there. Start from a policy."
         )
+    units = units if units.any() else log.cluster
     base = _find_base(start, ranker.policy, ranker.pack, lab)
     codes, anchored = _split(log, seed, anchors)
     names = _list_features(prepared, base, ranker.policy, log.only(np.flatnonzero(codes == 0)))
@@ -152,7 +158,7 @@ def read_data(
     policy = compile_policy(text, signature, name=SLOT, helpers=helpers, params=params or None)
     return Data(
         {
-            name: _read_part(prepared, np.flatnonzero(codes == code), names, labels, metric)
+            name: _read_part(prepared, np.flatnonzero(codes == code), names, labels, metric, units)
             for code, name in enumerate(("search", "selection", "report"))
         },
         prepared,
@@ -324,14 +330,17 @@ def _read_part(
     names: Mapping[str, str],
     labels: pl.DataFrame | None,
     metric: str,
+    units: Ints,
 ) -> Part:
     """Return one part of the log, with its features and its goal."""
-    log = prepared.log.only(recalls)
+    log, units = prepared.log.only(recalls), units[recalls]
     matrix = Matrix(read_columns(log.pool(list(names.values())), names), log.recall)
     if labels is None:
         features = select_features(log, prepared.features, prepared.schema)
-        return Part(log, matrix, FeedbackGoal(gather_evidence(log, prepared.settings, features)))
+        return Part(
+            log, matrix, FeedbackGoal(gather_evidence(log, prepared.settings, features)), units
+        )
     kind, cut = split_metric(metric)
     log = replace(log, limit=np.full(len(log), cut))
     own = labels.join(log.decisions.select("decision"), on="decision", how="semi")
-    return Part(log, matrix, LabelGoal(replace(read_gold(own, log), name=kind)))
+    return Part(log, matrix, LabelGoal(replace(read_gold(own, log), name=kind)), units)

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from memlab.errors import InputError
+from memlab.errors import InputError, PolicyError
 from memlab.kernel.base.arguments import AsGiven, Seed, Within, checked
 from memlab.kernel.base.progress import bar
 from memlab.kernel.language import Policy
@@ -32,9 +32,9 @@ from memlab.science.evaluation.parts import (
     measure,
     select_features,
 )
-from memlab.science.evolution._archive import Program
+from memlab.science.evolution._archive import Program, by_value
 from memlab.science.evolution._data import SLOT, Data, read_data
-from memlab.science.evolution._linear import fit_linear
+from memlab.science.evolution._linear import fit_correction, fit_linear
 from memlab.science.evolution._matrix import FeedbackGoal, LabelGoal, Matrix
 from memlab.science.evolution._propose import (
     ParentEvidence,
@@ -98,8 +98,9 @@ def evolve(
 
     Clusters are split into three parts that never mix. Weighted sums of the features are fitted to the
     search part; programs are bred and their constants tuned there. The selection part chooses at most
-    four of them, first a weighted sum unless another is better by two standard errors. The report part
-    measures these once.
+    four of them, first a weighted sum unless another is better by two standard errors. The first sum is
+    a correction of the start: it is fitted to both parts and added to the start, if such sums are better
+    than the start on clusters that were left out of their fit. The report part measures these once.
 
     Parameters
     ----------
@@ -229,8 +230,9 @@ def evolve(
     ) as step:
         step(state.tried if programs else state.seconds)
         try:
+            clock = monotonic()
+            read = _correct(read, search, state)
             while state.tried < programs if programs else state.seconds < seconds:
-                clock = monotonic()
                 if not state.rounds:
                     for policy in fit_linear(read, seed):
                         _add_policy(search, state, policy, read.start.hash, "linear")
@@ -245,6 +247,7 @@ def evolve(
                 step(size if programs else spent)
                 if show is not None:
                     show(_archive_frame(state))
+                clock = monotonic()
         except KeyboardInterrupt:
             if path is not None:
                 raise
@@ -300,6 +303,23 @@ def _add_policy(search: Search, state: State, policy: Policy, parent: str, opera
         return "The proposal has no finite score."
     state.add(program)
     return ""
+
+
+def _correct(data: Data, search: Search, state: State) -> Data:
+    """Fit a correction of the start, also for a search that continues; return the data, perhaps with a note."""
+    try:
+        fitted = fit_correction(data, search.seed)
+    except PolicyError as error:
+        note = f"No fitted sum of features was added to the start: {error}"
+        return replace(data, notes=(*data.notes, note))
+    if fitted is not None:
+        policy, left_out = fitted
+        program = score_program(search.part, policy, left_out.parents, left_out.operator)
+        if (program.outcome[search.anchors] >= search.floor).all():
+            state.correction = program, left_out
+            row = program.parents, program.operator, program.value
+            state.lineage.setdefault(policy.hash, row)
+    return data
 
 
 def _describe(
@@ -386,7 +406,7 @@ def _measure_gates(
 
     ``name`` is the part of the data, and ``scores`` are the policy's scores there.
     """
-    log, matrix, goal = data.parts[name]
+    log, matrix, goal, _ = data.parts[name]
     assert isinstance(goal, FeedbackGoal)
     evidence = goal.evidence
     if level is not None:
@@ -414,7 +434,7 @@ def _archive_frame(state: State) -> pl.DataFrame:
             "parents": list(program.parents),
             "policy": text_of(program.policy),
         }
-        for program in state.archive.programs
+        for program in state.programs
     ]
     return pl.DataFrame(rows, schema_overrides={"parents": pl.List(pl.String)})
 
@@ -422,8 +442,10 @@ def _archive_frame(state: State) -> pl.DataFrame:
 def _select(data: Data, state: State) -> list[Program]:
     """Return at most four policies: the preferred one, the best on the selection part, and smaller ones.
 
-    All beat the start; if none does, only the best policy is returned. The preferred policy is a linear one
-    unless the best is better by two standard errors: what is bred overfits more.
+    All beat the start; if none does, only the best policy is returned. The preferred policy is the
+    correction, or else the best linear one, unless the best is better by two standard errors: what is
+    bred overfits more. The correction beats the start on clusters left out; its value here is that of
+    fits that did not read them.
     """
     part = data.parts["selection"]
     start = score_program(part, data.start, (), "start")
@@ -433,18 +455,19 @@ def _select(data: Data, state: State) -> list[Program]:
         if program.policy.hash != data.start.hash
         and (program.outcome != state.archive.start.outcome).any()
     ]
-    # Among equal values on the selection part, the smaller program overfits less.
-    scored.sort(key=lambda program: (-program.value, program.size, program.policy.hash))
+    scored.sort(key=by_value)
     front: list[Program] = []
     for program in scored:
         if program.value > start.value and (not front or program.size < front[-1].size):
             front.append(program)
-    linear = next((program for program in scored if program.operator == "linear"), None)
-    if front and linear is not None and linear.value > start.value:
-        differences = np.nan_to_num(front[0].clusters - linear.clusters)
+    linear = (one for one in scored if one.operator == "linear" and one.value > start.value)
+    preferred = next(iter(state.correction[1:]), None) or next(linear, None)
+    if preferred is not None:
+        best = front[0] if front else preferred
+        differences = np.nan_to_num(best.clusters - preferred.clusters)
         error = differences.std() / np.sqrt(len(differences))
-        if front[0].value - linear.value <= 2 * error:
-            front = [linear, *(program for program in front if program is not linear)]
+        if best.value - preferred.value <= 2 * error:
+            front = [preferred, *(program for program in front if program is not preferred)]
     # Without any, the best of the rest still bounds what was missed.
     return front[:_FINALISTS] or scored[:1]
 
@@ -455,7 +478,7 @@ def _judge(
     """Return the result of a search: the selected policies, measured once on the report part."""
     chosen = _select(data, state)
     joint = 1 - (1 - level) / max(1, len(chosen))
-    log, matrix, goal = data.parts["report"]
+    log, matrix, goal, _ = data.parts["report"]
     base = goal.totals(matrix.scores(data.start))
     labelled = isinstance(goal, LabelGoal)  # metrics of labels are shares
     rows: list[dict[str, Any]] = []

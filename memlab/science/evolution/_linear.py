@@ -1,4 +1,4 @@
-"""The linear policies with which a search begins: weighted sums of features, fitted to pairs of candidates."""
+"""Weighted sums of features, fitted to pairs of candidates: policies of their own, and one that corrects the start."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from memlab.errors import PolicyError
 from memlab.kernel.base.arrays import Floats, Ints
 from memlab.kernel.language import Policy
 from memlab.kernel.policies import FEATURES
+from memlab.science.evolution._archive import Program
 from memlab.science.evolution._data import Data, Part
 from memlab.science.evolution._matrix import LabelGoal
-from memlab.science.evolution._search import score_program
+from memlab.science.evolution._search import score_program, summarise
 from memlab.science.regression import fit_logistic
+from memlab.subjects.lens import replace, subtrees
 
 _CELLS = 2_000_000
 """The pairs times the features that are read, which bounds a fit to a second."""
@@ -19,6 +21,14 @@ _PENALTIES = 1e-3, 1e-4, 1e-2
 """The penalties of half the squared weights for each pair. The selection part chooses one; the first drops terms."""
 _TERMS = 20, 10
 """The maximum numbers of terms of the two policies: what is bred from longer ones takes several times as long to score."""
+_CORRECTION_PENALTIES = 10.0, 1.0, 0.1, 0.01
+"""The penalties of a correction, of which parts of the clusters that are left out choose one; the largest of equal ones."""
+_FOLDS = 5
+"""The maximum number of parts of the clusters that are left out in turn."""
+_HARD, _RANDOM, _BETTER = 15, 10, 5
+"""The pairs of a recall: at most 5 better candidates, each with the 15 worse that the start ranks highest and 10 others."""
+_FREE = 30.0
+"""The factor of the start's column, with which the penalty of its weight is negligible."""
 
 
 def fit_linear(data: Data, seed: int) -> list[Policy]:
@@ -28,38 +38,12 @@ def fit_linear(data: Data, seed: int) -> list[Policy]:
     logistic regression of which candidate of a pair is worth more. Half of the terms, those of the
     smallest weights, are dropped until few are left. There is no policy if no two candidates differ.
     """
-    part, inputs = data.parts["search"], data.signature.inputs
+    part = data.parts["search"]
     rng = np.random.default_rng((seed, len(part.log)))
-    better, worse = _pair(part, rng, _CELLS // len(inputs))
-    terms: list[tuple[str, str, float]] = []
-    columns: list[Floats] = []
-    for name, item in inputs.items() if len(better) > 1 else ():
-        certain = name in FEATURES and not FEATURES[name].nullable
-        blank = "{}" if certain else "(if-null {} 0)"
-        numbers = [blank.format(name), blank.format(f"(min-max {name})")]
-        for term in {"num": numbers, "bool": [f"(if {name} 1 0)"]}.get(item.type, []):
-            try:  # a foreign log may have a name that cannot be written, or that of an operation
-                probe = data.compile(f"(fn [{name}] (+ (* 1 {term}) (if-null (min-max 0) 0)))")
-            except PolicyError:
-                continue
-            values = part.matrix.scores(probe)
-            with np.errstate(invalid="ignore", over="ignore"):
-                difference = values[better] - values[worse]
-                scale = float(np.sqrt(np.mean(difference**2)))
-            if 0 < scale < np.inf:
-                terms.append((name, term, scale))
-                columns.append(difference / scale)
+    pairs = _pair(part, rng, _CELLS // len(data.signature.inputs))
+    terms, table = _read_terms(data, [part], *pairs)
     if not terms:
         return []
-    # Every other pair is turned round, so that both outcomes occur and the intercept is about 0.
-    turned = np.where(np.arange(len(better)) % 2, -1.0, 1.0)
-    table = np.column_stack(columns) * turned[:, None]
-
-    def fit(chosen: Ints, penalty: float) -> Floats:
-        """Return the weights of some terms."""
-        # The penalty of `fit_logistic` is 1, so that of smaller columns is larger.
-        shrink = 1 / np.sqrt(penalty * len(table))
-        return np.asarray(fit_logistic(table[:, chosen] * shrink, turned > 0)[:-1] * shrink)
 
     def write(chosen: Ints, weights: Floats) -> Policy:
         """Return the policy of some terms."""
@@ -71,9 +55,9 @@ def fit_linear(data: Data, seed: int) -> list[Policy]:
     chosen, policies = np.arange(len(terms)), []
     for limit in _TERMS:
         while len(chosen) > limit:
-            order = np.argsort(-np.abs(fit(chosen, _PENALTIES[0])), kind="stable")
+            order = np.argsort(-np.abs(_fit(table[:, chosen], _PENALTIES[0])), kind="stable")
             chosen = np.sort(chosen[order[: (len(chosen) + 1) // 2]])
-        fitted = [write(chosen, fit(chosen, penalty)) for penalty in _PENALTIES]
+        fitted = [write(chosen, _fit(table[:, chosen], penalty)) for penalty in _PENALTIES]
         policies.append(
             max(
                 fitted,
@@ -83,8 +67,119 @@ def fit_linear(data: Data, seed: int) -> list[Policy]:
     return policies
 
 
-def _pair(part: Part, rng: np.random.Generator, limit: int) -> tuple[Ints, Ints]:
-    """Return the better and the worse candidates of up to ``limit`` pairs, from recalls in random order."""
+def fit_correction(
+    data: Data, seed: int, names: tuple[str, ...] = ("search", "selection")
+) -> tuple[Policy, Program] | None:
+    """Fit a weighted sum of all features that is added to the start, to parts of the data.
+
+    The fit is that of `fit_linear`, with the start as another term, to pairs of which most are hard for
+    the start. Parts of the clusters are left out in turn, and the penalty is best on what is left out.
+
+    Returns the policy, and what the fits have on the clusters of the last part that they did not read.
+    Returns None if these fits are not better than the start on all clusters left out.
+    """
+    parts = [data.parts[name] for name in names]
+    most = _CELLS // (len(data.signature.inputs) * len(parts))
+    units = np.unique(np.concatenate([part.units for part in parts]), return_inverse=True)[1]
+    groups, first, rows, pairs, of_pair = units % _FOLDS, 0, 0, [], []
+    for part in parts:
+        rng = np.random.default_rng((seed, len(part.log)))
+        found = np.array(_pair(part, rng, most, part.matrix.scores(data.start)))
+        pairs.append(found + rows)
+        of_pair.append(groups[first + part.log.recall[found[0]]])
+        first, rows = first + len(part.log), rows + len(part.log.recall)
+    (better, worse), of_fit = np.hstack(pairs), np.concatenate(of_pair)
+    if len(of_fit) - np.bincount(of_fit, minlength=1).max() < 2:
+        return None  # nothing would be fitted if the clusters with pairs are left out
+    terms, table = _read_terms(data, parts, better, worse)
+    start = _score(parts, data.start)
+    with np.errstate(invalid="ignore"):
+        own = np.nan_to_num(start[better] - start[worse], nan=0.0, posinf=0.0, neginf=0.0)
+    scale = float(np.sqrt(np.mean(own**2))) or np.inf
+    table = np.column_stack([table, own / scale])
+    root = subtrees(data.start)[0].source
+
+    def write(weights: Floats) -> Policy:
+        """Return the start with a sum of all terms."""
+        pairs = zip(terms, weights, strict=False)
+        sums = [f"(* {weight / size:.5g} {term})" for (_, term, size), weight in pairs]
+        # Sums of ten, because a chain of operations has a limit.
+        tens = [f"(+ {' '.join(sums[i : i + 10])})" for i in range(0, len(sums), 10)]
+        text = f"(+ (* {weights[-1] / scale:.5g} {root}) {' '.join(tens)})"
+        return replace(data.start, (), text, extend=True)
+
+    def total(policy: Policy) -> Floats:
+        """Return the totals of each recall of all parts."""
+        return np.vstack([part.goal.totals(part.matrix.scores(policy)) for part in parts])
+
+    def measure(totals: Floats) -> float:
+        """Return the goal over all parts."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(parts[0].goal.statistic(totals.sum(axis=0)))
+
+    best, chosen = total(data.start), 0.0
+    for penalty in _CORRECTION_PENALTIES:
+        totals = np.empty_like(best)
+        for group in set(groups.tolist()):
+            policy = write(_fit(table[of_fit != group], penalty, free=True))
+            totals[groups == group] = total(policy)[groups == group]
+        if measure(totals) > measure(best):
+            best, chosen = totals, penalty
+    if not chosen:
+        return None
+    policy = write(_fit(table, chosen, free=True))
+    own = best[-len(parts[-1].log) :]
+    return policy, summarise(parts[-1], policy, own, (data.start.hash,), "correction")
+
+
+def _score(parts: list[Part], policy: Policy) -> Floats:
+    """Return the score of each candidate of all parts."""
+    return np.concatenate([part.matrix.scores(policy) for part in parts])
+
+
+def _read_terms(
+    data: Data, parts: list[Part], better: Ints, worse: Ints
+) -> tuple[list[tuple[str, str, float]], Floats]:
+    """Return the feature, the text and the scale of each term, and its scaled differences in pairs of candidates."""
+    terms: list[tuple[str, str, float]] = []
+    columns: list[Floats] = []
+    for name, item in data.signature.inputs.items() if len(better) > 1 else ():
+        certain = name in FEATURES and not FEATURES[name].nullable
+        blank = "{}" if certain else "(if-null {} 0)"
+        numbers = [blank.format(name), blank.format(f"(min-max {name})")]
+        for term in {"num": numbers, "bool": [f"(if {name} 1 0)"]}.get(item.type, []):
+            try:  # a foreign log may have a name that cannot be written, or that of an operation
+                probe = data.compile(f"(fn [{name}] (+ (* 1 {term}) (if-null (min-max 0) 0)))")
+            except PolicyError:
+                continue
+            values = _score(parts, probe)
+            with np.errstate(invalid="ignore", over="ignore"):
+                difference = values[better] - values[worse]
+                scale = float(np.sqrt(np.mean(difference**2)))
+            if 0 < scale < np.inf:
+                terms.append((name, term, scale))
+                columns.append(difference / scale)
+    return terms, np.column_stack(columns) if columns else np.empty((len(better), 0))
+
+
+def _fit(table: Floats, penalty: float, *, free: bool = False) -> Floats:
+    """Return the weights of columns with which the sums of rows are positive; the last may have no penalty."""
+    # The penalty of `fit_logistic` is 1, so that of smaller columns is larger.
+    shrink = np.full(table.shape[1], 1 / np.sqrt(penalty * len(table)))
+    if free:
+        shrink[-1] = _FREE
+    # Every other pair is turned round, so that both outcomes occur and the intercept is about 0.
+    turned = np.where(np.arange(len(table)) % 2, -1.0, 1.0)
+    return np.asarray(fit_logistic(table * shrink * turned[:, None], turned > 0)[:-1] * shrink)
+
+
+def _pair(
+    part: Part, rng: np.random.Generator, limit: int, start: Floats | None = None
+) -> tuple[Ints, Ints]:
+    """Return the better and the worse candidates of up to ``limit`` pairs, from recalls in random order.
+
+    With the scores of the start, the pairs of a recall are few, and most are hard for the start.
+    """
     log, goal = part.log, part.goal
     if isinstance(goal, LabelGoal):
         worth = np.zeros(len(log.recall))
@@ -95,7 +190,19 @@ def _pair(part: Part, rng: np.random.Generator, limit: int) -> tuple[Ints, Ints]
     pairs, count = [np.empty((2, 0), dtype=np.int64)], 0
     for recall in rng.permutation(len(log)):
         own = worth[bounds[recall] : bounds[recall + 1]]
-        pairs.append(np.array(np.nonzero(own[:, None] > own)) + bounds[recall])
+        above = own[:, None] > own
+        if start is not None:
+            scores = start[bounds[recall] : bounds[recall + 1]]
+            chosen = np.flatnonzero(above.any(axis=1))
+            above[chosen[_BETTER:]] = False
+            for index in chosen[:_BETTER]:
+                row = above[index]
+                others = np.flatnonzero(row)
+                hardest = others[np.argsort(-scores[others], kind="stable")][:_HARD]
+                drawn = rng.choice(others, min(_RANDOM, len(others)), replace=False)
+                row[:] = False
+                row[hardest] = row[drawn] = True
+        pairs.append(np.array(np.nonzero(above)) + bounds[recall])
         count += pairs[-1].shape[1]
         if count >= limit:
             break

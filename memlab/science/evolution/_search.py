@@ -28,7 +28,7 @@ from memlab.kernel.language.writer import number
 from memlab.science.batch import run_tasks
 from memlab.science.breeding import draft_crossover, draft_mutation
 from memlab.science.evaluation.parts import search_point
-from memlab.science.evolution._archive import Archive, Program
+from memlab.science.evolution._archive import Archive, Program, by_value
 from memlab.science.evolution._data import Data, Part
 from memlab.science.evolution._matrix import LabelGoal
 from memlab.subjects.lens import literals
@@ -50,7 +50,11 @@ _DIGITS = 12
 
 @dataclass
 class State:
-    """The state of a search: the archive, the lineage, and counts of the rounds so far."""
+    """The state of a search: the archive, the lineage, and counts of the rounds so far.
+
+    ``correction`` is the start plus a fitted sum, on the search part and, by fits that did not read the
+    clusters, on the selection part. It is no parent, because children of a long policy are slow to score.
+    """
 
     archive: Archive
     rounds: int = 0
@@ -60,6 +64,12 @@ class State:
     lineage: dict[str, tuple[tuple[str, ...], str, float]] = field(default_factory=dict)
     proposals: int = 0
     refusals: list[str] = field(default_factory=list)
+    correction: tuple[Program, ...] = ()
+
+    @property
+    def programs(self) -> list[Program]:
+        """The programs of the archive, and the correction, best first."""
+        return sorted((*self.archive.programs, *self.correction[:1]), key=by_value)
 
     def add(self, program: Program) -> bool:
         """Add a program to the archive, and record its parents if the archive accepts it."""
@@ -84,14 +94,20 @@ class Search(NamedTuple):
 def score_program(part: Part, policy: Any, parents: tuple[str, ...], operator: str) -> Program:
     """Score a policy or a draft on a part of the data, and return it as a program."""
     scores = part.matrix.scores(policy)
-    totals = part.goal.totals(scores)
+    program = summarise(part, policy, part.goal.totals(scores), parents, operator)
+    # A policy without a finite score shows nothing, and evaluate refuses it.
+    return program if np.isfinite(scores).any() else program._replace(value=-math.inf)
+
+
+def summarise(
+    part: Part, policy: Any, totals: Floats, parents: tuple[str, ...], operator: str
+) -> Program:
+    """Return a policy or a draft as a program with given totals of each recall of a part."""
     sums = part.log.sum_by_cluster(totals)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(part.goal.statistic(sums.sum(axis=0)))
         clusters, outcome = part.goal.statistic(sums), part.goal.statistic(totals)
     value = float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else -math.inf
-    # A policy without a finite score shows nothing, and evaluate refuses it.
-    value = value if np.isfinite(scores).any() else -math.inf
     size = policy.size if isinstance(policy, Draft) else len(reachable(policy.root))
     return Program(policy, value, clusters, np.nan_to_num(outcome), parents, operator, size)
 
