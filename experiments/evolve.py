@@ -47,12 +47,12 @@ from memlab.io.ingest import read_beam, read_locomo
 from memlab.kernel.base.arrays import Floats
 from memlab.kernel.policies import as_pack
 from memlab.science.evaluation import cluster_interval
+from memlab.science.evolution._correction import fit_correction
 from memlab.science.evolution._data import (
     Data,
     _recall_questions,
     read_data,
 )
-from memlab.science.evolution._linear import fit_correction
 from memlab.science.evolution._search import open_search, run_round, score_program
 from memlab.subjects.lens.packing import text_of
 
@@ -377,7 +377,7 @@ def measure_correct(arguments: Any) -> Iterator[dict[str, Any]]:
         begun = time.process_time()
         settings = SETTINGS | {"cluster": None}
         data = read_data(inside[0], "memlab", inside[1], METRIC, [], arguments.seed, **settings)
-        fitted = fit_correction(data, arguments.seed, tuple(data.parts))
+        fitted = fit_correction(data, arguments.seed, "report")
         policy = data.start if fitted is None else fitted[0]
         seconds = round(time.process_time() - begun)
         policies = {"shipped": text_of(data.start), "corrected": text_of(policy)}

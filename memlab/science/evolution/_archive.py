@@ -74,8 +74,6 @@ class Archive:
         yield ("size", size), program.value
         moved = float((program.outcome != self.start.outcome).mean())
         yield ("ranking", int(moved * _BANDS), size.bit_length()), program.value
-        if program.operator == "linear":  # kept for the selection part beside what was bred from it
-            yield ("linear", size), program.value
         clusters = np.nan_to_num(program.clusters, nan=-np.inf)
         for niche in range(min(_NICHES, len(clusters))):
             yield ("cluster", niche), float(clusters[niche::_NICHES].sum())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,20 +48,20 @@ _TYPES: dict[Any, Any] = {pl.Boolean: "bool", pl.String: "str", pl.List(pl.Strin
 
 
 class Part(NamedTuple):
-    """One part of the clusters: its log, the features of its candidates, the goal, and the unit of each recall.
-
-    Units are the clusters, also where the data have too few for three parts and decisions are split.
-    """
+    """One part of the clusters: its log, the features of its candidates, and the goal."""
 
     log: Log
     matrix: Matrix
     goal: Goal
-    units: Ints
 
 
 @dataclass(frozen=True)
 class Data:
-    """The parts of the data, the start, and the features that programs may read."""
+    """The parts of the data, the start, and the features that programs may read.
+
+    ``codes`` has the number of each recall's part. ``units`` are the clusters, also where they are too
+    few for three parts and decisions are split. ``read`` returns any recalls as a part.
+    """
 
     parts: Mapping[str, Part]
     prepared: Prepared
@@ -71,6 +72,9 @@ class Data:
     anchors: Ints
     lab: Any
     notes: tuple[str, ...]
+    codes: Ints
+    units: Ints
+    read: Callable[[Ints], Part]
 
     def compile(
         self, text: str, helpers: Sequence[str] = (), params: Mapping[str, float] | None = None
@@ -149,16 +153,16 @@ def read_data(
         raise InputError(
             f"{ranker.name} is not a policy, so the search cannot start there. Start from a policy."
         )
-    units = units if units.any() else log.cluster
     base = _find_base(start, ranker.policy, ranker.pack, lab)
     codes, anchored = _split(log, seed, anchors)
     names = _list_features(prepared, base, ranker.policy, log.only(np.flatnonzero(codes == 0)))
     signature = _sign(names, ranker.policy)
     text, helpers, params = policy_parts(ranker.policy)
     policy = compile_policy(text, signature, name=SLOT, helpers=helpers, params=params or None)
+    read_part = partial(_read_part, prepared, names, labels, metric)
     return Data(
         {
-            name: _read_part(prepared, np.flatnonzero(codes == code), names, labels, metric, units)
+            name: read_part(np.flatnonzero(codes == code))
             for code, name in enumerate(("search", "selection", "report"))
         },
         prepared,
@@ -169,6 +173,9 @@ def read_data(
         anchored,
         lab,
         (*notes, *log.notes),
+        codes,
+        units if units.any() else log.cluster,
+        read_part,
     )
 
 
@@ -326,21 +333,18 @@ def _split(log: Log, seed: int, anchors: Sequence[Any]) -> tuple[Ints, Ints]:
 
 def _read_part(
     prepared: Prepared,
-    recalls: Ints,
     names: Mapping[str, str],
     labels: pl.DataFrame | None,
     metric: str,
-    units: Ints,
+    recalls: Ints,
 ) -> Part:
     """Return one part of the log, with its features and its goal."""
-    log, units = prepared.log.only(recalls), units[recalls]
+    log = prepared.log.only(recalls)
     matrix = Matrix(read_columns(log.pool(list(names.values())), names), log.recall)
     if labels is None:
         features = select_features(log, prepared.features, prepared.schema)
-        return Part(
-            log, matrix, FeedbackGoal(gather_evidence(log, prepared.settings, features)), units
-        )
+        return Part(log, matrix, FeedbackGoal(gather_evidence(log, prepared.settings, features)))
     kind, cut = split_metric(metric)
     log = replace(log, limit=np.full(len(log), cut))
     own = labels.join(log.decisions.select("decision"), on="decision", how="semi")
-    return Part(log, matrix, LabelGoal(replace(read_gold(own, log), name=kind)), units)
+    return Part(log, matrix, LabelGoal(replace(read_gold(own, log), name=kind)))

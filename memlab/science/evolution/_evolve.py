@@ -33,8 +33,8 @@ from memlab.science.evaluation.parts import (
     select_features,
 )
 from memlab.science.evolution._archive import Program, by_value
+from memlab.science.evolution._correction import fit_correction
 from memlab.science.evolution._data import SLOT, Data, read_data
-from memlab.science.evolution._linear import fit_correction, fit_linear
 from memlab.science.evolution._matrix import FeedbackGoal, LabelGoal, Matrix
 from memlab.science.evolution._propose import (
     ParentEvidence,
@@ -96,11 +96,11 @@ def evolve(
 ) -> Evolved:
     """Search for a better recall-score policy, and report whether the data prove one.
 
-    Clusters are split into three parts that never mix. Weighted sums of the features are fitted to the
-    search part; programs are bred and their constants tuned there. The selection part chooses at most
-    four of them, first a weighted sum unless another is better by two standard errors. The first sum is
-    a correction of the start: it is fitted to both parts and added to the start, if such sums are better
-    than the start on clusters that were left out of their fit. The report part measures these once.
+    Clusters are split into three parts that never mix. Programs are bred and their constants tuned on
+    the search part. A correction of the start is a weighted sum of all features that is added to it. It
+    is fitted to the search and the selection part, and kept if such sums are better than the start on
+    clusters that were left out of their fit. The selection part chooses at most four policies, first the
+    correction unless another is better by two standard errors. The report part measures these once.
 
     Parameters
     ----------
@@ -233,9 +233,6 @@ def evolve(
             clock = monotonic()
             read = _correct(read, search, state)
             while state.tried < programs if programs else state.seconds < seconds:
-                if not state.rounds:
-                    for policy in fit_linear(read, seed):
-                        _add_policy(search, state, policy, read.start.hash, "linear")
                 size = min(ROUND, programs - state.tried) if programs else ROUND
                 last = state.refusals[-_PATIENCE:]
                 if proposer is not None and (len(last) < _PATIENCE or len(set(last)) > 1):
@@ -406,7 +403,7 @@ def _measure_gates(
 
     ``name`` is the part of the data, and ``scores`` are the policy's scores there.
     """
-    log, matrix, goal, _ = data.parts[name]
+    log, matrix, goal = data.parts[name]
     assert isinstance(goal, FeedbackGoal)
     evidence = goal.evidence
     if level is not None:
@@ -443,9 +440,8 @@ def _select(data: Data, state: State) -> list[Program]:
     """Return at most four policies: the preferred one, the best on the selection part, and smaller ones.
 
     All beat the start; if none does, only the best policy is returned. The preferred policy is the
-    correction, or else the best linear one, unless the best is better by two standard errors: what is
-    bred overfits more. The correction beats the start on clusters left out; its value here is that of
-    fits that did not read them.
+    correction, unless the best is better by two standard errors: what is bred overfits more. The
+    correction beats the start on clusters left out; its value here is that of fits that did not read them.
     """
     part = data.parts["selection"]
     start = score_program(part, data.start, (), "start")
@@ -460,14 +456,12 @@ def _select(data: Data, state: State) -> list[Program]:
     for program in scored:
         if program.value > start.value and (not front or program.size < front[-1].size):
             front.append(program)
-    linear = (one for one in scored if one.operator == "linear" and one.value > start.value)
-    preferred = next(iter(state.correction[1:]), None) or next(linear, None)
-    if preferred is not None:
+    for preferred in state.correction[1:]:
         best = front[0] if front else preferred
         differences = np.nan_to_num(best.clusters - preferred.clusters)
         error = differences.std() / np.sqrt(len(differences))
         if best.value - preferred.value <= 2 * error:
-            front = [preferred, *(program for program in front if program is not preferred)]
+            front.insert(0, preferred)
     # Without any, the best of the rest still bounds what was missed.
     return front[:_FINALISTS] or scored[:1]
 
@@ -478,7 +472,7 @@ def _judge(
     """Return the result of a search: the selected policies, measured once on the report part."""
     chosen = _select(data, state)
     joint = 1 - (1 - level) / max(1, len(chosen))
-    log, matrix, goal, _ = data.parts["report"]
+    log, matrix, goal = data.parts["report"]
     base = goal.totals(matrix.scores(data.start))
     labelled = isinstance(goal, LabelGoal)  # metrics of labels are shares
     rows: list[dict[str, Any]] = []

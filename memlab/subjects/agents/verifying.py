@@ -331,11 +331,16 @@ def find_common_tag(state: State, pack: Pack, rows: Ints) -> str | None:
     """
     if len(rows) < 2:
         return None
-    lists = state.lists["tags"]
-    counts = Counter(tag for row in rows.tolist() for tag in dict.fromkeys(lists.value_at(row)))
+    counts = _count_tags(state, rows)
     minimum = pack.number("tag-share") * len(rows)
     shared = [(-count, tag) for tag, count in counts.items() if max(minimum, 1) < count < len(rows)]
     return min(shared)[1] if shared else None
+
+
+def _count_tags(state: State, rows: Ints) -> Counter[str]:
+    """Return how many memories have each tag."""
+    lists = state.lists["tags"]
+    return Counter(tag for row in rows.tolist() for tag in dict.fromkeys(lists.value_at(row)))
 
 
 def _infer_tag(state: State, pack: Pack, rows: Ints, query: str) -> str | None:
@@ -347,8 +352,7 @@ def _infer_tag(state: State, pack: Pack, rows: Ints, query: str) -> str | None:
     # Topics come first: they are words of a list, while a shared word may be accidental.
     if not pack.settings["infer-common-tag"] or len(rows) < 2:
         return None
-    lists = state.lists["tags"]
-    counts = Counter(tag for row in rows.tolist() for tag in dict.fromkeys(lists.value_at(row)))
+    counts = _count_tags(state, rows)
     if any(count > 1 for count in counts.values()):
         return None
     texts = [text or "" for text in state.texts.to_list(rows)]

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
-import numpy as np
-
 from memlab.io.formats import Bundle, build_bundle
 from memlab.kernel.base.clock import Micros
 from memlab.kernel.journal import Event
@@ -30,7 +28,7 @@ from memlab.subjects.io.join_versions import (
     version_of,
 )
 from memlab.subjects.io.results import WHATS
-from memlab.subjects.io.storing import Screened
+from memlab.subjects.io.storing import Screened, index_origins
 
 # The value of the field ``reason`` of memories that were purged in the other lab.
 _PURGED = "purged in the lab that was joined"
@@ -252,9 +250,7 @@ def _pair_memories(state: State, checked: Screened, own: str) -> tuple[dict[int,
     """
     origins, statuses, texts = state.names["origin"], state.names["status"], state.texts
     created, tombstones = state.numbers["created"].values, state.projection(Tombstones)
-    rows_of_origin: dict[str, list[int]] = {}
-    for row in np.flatnonzero(origins.codes >= 0).tolist():
-        rows_of_origin.setdefault(origins.vocabulary[origins.codes[row]], []).append(row)
+    rows_of_origin = index_origins(state)
     pairs: dict[int, int] = {}
     away: set[int] = set()
     paired: set[int] = set()

@@ -337,17 +337,23 @@ def _packed(dumped: Any) -> Any:
 # -- what is new ------------------------------------------------------------------------------------------------------
 
 
+def index_origins(state: State) -> dict[str, list[int]]:
+    """Return the rows of the memories of each origin."""
+    origins, rows = state.names["origin"], dict[str, list[int]]()
+    for row in np.flatnonzero(origins.codes >= 0).tolist():
+        rows.setdefault(origins.vocabulary[origins.codes[row]], []).append(row)
+    return rows
+
+
 def _match_rows(state: State, bundle: Bundle, checked: Screened, own: str) -> list[int | None]:
     """Return each row's id in the lab, 0 for a purged memory, or None for a new row.
 
     A row matches a memory with the same origin, text and time. A row whose origin or text was purged from the lab gets
     0 and is not added again.
     """
-    origins, statuses, texts = state.names["origin"], state.names["status"], state.texts
+    statuses, texts = state.names["status"], state.texts
     created, tombstones = state.numbers["created"].values, state.projection(Tombstones)
-    rows_of_origin: dict[str, list[int]] = {}
-    for row in np.flatnonzero(origins.codes >= 0).tolist():
-        rows_of_origin.setdefault(origins.vocabulary[origins.codes[row]], []).append(row)
+    rows_of_origin = index_origins(state)
     matches: list[int | None] = []
     for origin, screening, at, gone in zip(
         checked.origins, checked.screenings, checked.created, checked.purged, strict=True

@@ -21,6 +21,7 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.language.columns import Evaluation, RowProgram
 from memlab.kernel.language.graph import Node, Value
 from memlab.kernel.language.policy import Policy
+from memlab.kernel.language.primitives import equal
 from memlab.kernel.language.writer import literal
 from memlab.subjects.lens.labels import SMALLEST_SHOWN, Label, read_labels
 from memlab.subjects.lens.tree import Tree, clauses, format_value, render, scaled
@@ -478,7 +479,7 @@ def compare_values(
     inputs = [
         FeatureGap(name, first.registers[i], second.registers[i]) for i, name, _ in program.inputs
     ]
-    features = tuple(gap for gap in inputs if not _same(gap.a, gap.b))
+    features = tuple(gap for gap in inputs if not equal(gap.a, gap.b))
     labels = read_labels(policy)
     parts_a, parts_b = split_terms(first, labels), split_terms(second, labels)
     outcomes = {choice.node.index: choice.outcome for choice in parts_b.choices}
@@ -572,11 +573,6 @@ def _signed(value: float) -> str:
 def _number(value: Any) -> bool:
     """Return whether a value is a float, as all numbers of a policy are."""
     return isinstance(value, float)
-
-
-def _same(x: Any, y: Any) -> bool:
-    """Return whether two values are equal, where NaN equals NaN."""
-    return bool(x == y or (x != x and y != y))
 
 
 def _outcomes(parting: Parting) -> str:

@@ -17,8 +17,9 @@ from memlab.errors import UnknownName
 from memlab.kernel.base.arrays import Rows
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Event
-from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, normalise_word
+from memlab.kernel.schema import MEMORY, RECALLABLE, normalise_word
 from memlab.kernel.state import Change, State, build_values
+from memlab.kernel.verbs.corrections.editing import read_field
 
 Values = dict[str, Any]
 Displaced = Mapping[int, tuple[Values, Values]]
@@ -163,7 +164,7 @@ def plan_quarantine(state: State, rows: Rows, displaced: Displaced) -> Quarantin
             unchanged = {
                 name: before[name]
                 for name in new_values
-                if _read_value(state, row, name) == new_values[name]
+                if read_field(state, row, name) == new_values[name]
             }
             back[row] = {
                 **unchanged,
@@ -177,8 +178,7 @@ def plan_quarantine(state: State, rows: Rows, displaced: Displaced) -> Quarantin
     ]
     former = {row: {"status": statuses.value_at(row)} for row in leaving.tolist()}
     former |= {
-        row: {name: _read_value(state, row, name) for name in values}
-        for row, values in back.items()
+        row: {name: read_field(state, row, name) for name in values} for row, values in back.items()
     }
     return QuarantinePlan(
         np.array([row for row in leaving.tolist() if row not in summaries], dtype=np.int64),
@@ -233,7 +233,7 @@ def plan_release(state: State, body: Mapping[str, Any], now: int) -> tuple[Chang
         columns = {
             name: value
             for name, value in former[row].items()
-            if _read_value(state, row, name) == quarantine_values[row][name]
+            if read_field(state, row, name) == quarantine_values[row][name]
         }
         after[row] = {**columns, "status": status}
     rows = sorted(
@@ -263,16 +263,6 @@ def _find_successors(state: State, row: int) -> set[int]:
     ):
         successors.add(row)
     return successors
-
-
-def _read_value(state: State, row: int, name: str) -> Any:
-    """Return one value of a memory, or None for null."""
-    if name in state.names:
-        return state.names[name].value_at(row)
-    if name in state.notes:
-        return state.notes[name].value_at(row)
-    value = state.numbers[name].values[row].item()
-    return None if value != value or (MEMORY[name].storage == "time" and value == NEVER) else value
 
 
 def _group_parts(values: Mapping[int, Values]) -> list[dict[str, Any]]:

@@ -1,8 +1,8 @@
-"""The fitted sums of a search: linear policies of the search part, and a correction of the start."""
+"""The correction of a search: fitted to two parts, judged on clusters left out, and kept for the selection."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ import pytest
 from test_evolve import SETTINGS, START, build_log, search
 
 import memlab
+from memlab.science.evolution._correction import _fit, _pair, _read_terms, fit_correction
 from memlab.science.evolution._data import Data, read_data
 from memlab.science.evolution._evolve import _correct, _select
-from memlab.science.evolution._linear import _fit, _pair, fit_correction, fit_linear
 from memlab.science.evolution._matrix import LabelGoal
 from memlab.science.evolution._search import open_search, score_program
 
@@ -23,81 +23,48 @@ def read(log: Any, **options: Any) -> Data:
     return read_data(log[0], START, log[1], "recall@3", [], 0, **{**SETTINGS, **options})
 
 
-def test_a_weighted_sum_is_found_by_the_fit_and_stays_until_the_selection() -> None:
-    log = build_log(lambda v: 2 * v["b"] - v["c"])
-    data = read(log)
-    values = [score_program(data.parts["report"], one, (), "").value for one in fit_linear(data, 0)]
-    assert min(values) > 0.95 > score_program(data.parts["report"], data.start, (), "").value
-    found = search(log, budget=700)
-    assert "linear" in found.frame["operator"].to_list()
-    assert found.lineage.filter(pl.col("operator") == "linear")["parents"][0].to_list() == [
-        data.start.hash
-    ]
-
-
 @pytest.mark.parametrize("worth", ["sum", "gate"])
-def test_a_weighted_sum_is_preferred_unless_another_is_better_by_two_standard_errors(
+def test_a_correction_is_preferred_unless_another_is_better_by_two_standard_errors(
     worth: str,
 ) -> None:
     forms = {
         "sum": lambda v: v["b"] - v["c"] + 1.0 * np.random.default_rng(3).random(v["a"].shape),
-        "gate": lambda v: np.where(v["c"] > 0.5, v["b"], v["a"]),
+        "gate": lambda v: np.where(v["c"] > 0.5, v["b"], 0.5 * v["a"]),
     }
     data = read(build_log(forms[worth]))
     space, state = open_search(data, 0, 60)
-    programs = [
-        *[(policy, "linear") for policy in fit_linear(data, 0)],
-        (data.compile("(fn [a b c] (if (> c 0.5) b a))"), "propose"),
-        *[(data.compile(f"(fn [b c] (- b (* {k} c)))"), "propose") for k in (0.8, 0.9, 1.1, 1.2)],
-    ]
-    for policy, operator in programs:
-        state.archive.add(score_program(space.part, policy, (), operator))
-    by_cluster = {
-        one.policy.hash: score_program(data.parts["selection"], one.policy, (), "").clusters
-        for one in state.archive.programs
-    }
-    means = {key: sum(values) / len(values) for key, values in by_cluster.items()}
-    best = max(means, key=lambda key: means[key])
-    linear = max(
-        (key for key in means if key in {p.hash for p in fit_linear(data, 0)}),
-        key=lambda key: means[key],
-    )
-    gaps = [x - y for x, y in zip(by_cluster[best], by_cluster[linear], strict=True)]
+    _correct(data, space, state)
+    fitted = state.correction[0].policy
+    texts = ["(fn [a b c] (if (> c 0.5) b (* 0.5 a)))"]
+    texts += [f"(fn [b c] (- b (* {k} c)))" for k in (0.8, 0.9, 1.1, 1.2)]
+    part = data.parts["selection"]
+    for text in texts:
+        state.archive.add(score_program(space.part, data.compile(text), (), "propose"))
+    scored = [score_program(part, data.compile(text), (), "") for text in texts]
+    best = max(scored, key=lambda one: one.value)
+    left_out = state.correction[1].clusters
+    gaps = [x - y for x, y in zip(best.clusters, left_out, strict=True)]
     mean = sum(gaps) / len(gaps)
     error = (sum((gap - mean) ** 2 for gap in gaps) / len(gaps)) ** 0.5 / len(gaps) ** 0.5
-    assert best != linear
     assert (mean <= 2 * error) == (worth == "sum")
-    assert _select(data, state)[0].policy.hash == (linear if worth == "sum" else best)
+    chosen = _select(data, state)[0].policy
+    assert chosen.hash == (fitted if worth == "sum" else best.policy).hash
 
 
 def test_the_fit_reads_no_label_of_the_report_part() -> None:
-    data = read(build_log(lambda v: v["b"] * v["a"]))
-    report = data.parts["report"]
-    assert isinstance(report.goal, LabelGoal)
-    goal = LabelGoal.__new__(LabelGoal)
-    goal.__dict__ = {**report.goal.__dict__, "rows": report.goal.rows[:1]}
-    other = replace(data, parts={**data.parts, "report": report._replace(goal=goal)})
-    assert [one.hash for one in fit_linear(data, 0)] == [one.hash for one in fit_linear(other, 0)]
-    (one, own), (two, own_of_two) = fit_correction(data, 0), fit_correction(other, 0)  # type: ignore[misc]
-    assert (one.hash, own.value) == (two.hash, own_of_two.value)
-
-
-@pytest.mark.parametrize("most", [10_000_000, 500])
-def test_pairs_are_those_of_a_double_loop(most: int) -> None:
-    part = read(build_log(lambda v: v["a"])).parts["search"]
-    assert isinstance(part.goal, LabelGoal)
-    wanted, recall = set(part.goal.rows.tolist()), part.log.recall.tolist()
-    every = {
-        (i, j)
-        for i in wanted
-        for j in range(len(recall))
-        if recall[i] == recall[j] and j not in wanted
-    }
-    pairs = set(
-        zip(*(side.tolist() for side in _pair(part, np.random.default_rng(0), most)), strict=True)
+    slates, labels = build_log(lambda v: v["b"] * v["a"])
+    data = read((slates, labels))
+    report = data.parts["report"].log.decisions["decision"].to_list()
+    other = labels.with_columns(
+        memory_id=pl.when(pl.col("decision").is_in(report))
+        .then(21 - pl.col("memory_id"))
+        .otherwise("memory_id")
     )
-    assert pairs <= every
-    assert len(pairs) == min(most, len(every))
+    (one, own), (two, own_of_two) = (
+        fit_correction(read((slates, every)), 0)  # type: ignore[misc]
+        for every in (labels, other)
+    )
+    assert (one.hash, own.value) == (two.hash, own_of_two.value)
 
 
 def test_pairs_of_feedback_are_of_unequal_rewards() -> None:
@@ -113,13 +80,12 @@ def test_pairs_of_feedback_are_of_unequal_rewards() -> None:
     )
     data = read_data(log, "old_score", None, None, [], 0, **{**SETTINGS, "missing": "zero"})
     part = data.parts["search"]
-    better, worse = _pair(part, np.random.default_rng(0), 1_000_000)
+    start = part.matrix.scores(data.start)
+    better, worse = _pair(part, np.random.default_rng(0), 1_000_000, start)
     assert len(better) > 100
+    assert len(_pair(part, np.random.default_rng(0), 90, start)[0]) == 90
     assert (part.log.recall[better] == part.log.recall[worse]).all()
     assert (part.log.reward[better] > part.log.reward[worse]).all()
-    assert fit_linear(data, 0)
-    hard = _pair(part, np.random.default_rng(0), 1_000_000, part.matrix.scores(data.start))
-    assert set(zip(*hard, strict=True)) <= set(zip(better, worse, strict=True))
     fitted = fit_correction(data, 0)
     before = score_program(data.parts["selection"], data.start, (), "")
     assert fitted is None or len(fitted[1].outcome) == len(before.outcome)
@@ -135,13 +101,16 @@ def test_a_feature_whose_name_cannot_be_read_is_left_out(name: str) -> None:
         pl.DataFrame(schema={"decision": pl.Int64, "memory_id": pl.Int64}),
         empty="keep",
     )
-    assert [one.inputs for one in fit_linear(read((odd, labels)), 0)] == [("a",)] * 2
+    data = read((odd, labels))
+    part = data.parts["search"]
+    terms, table = _read_terms(data, part, np.arange(9), np.arange(9) + 1)
+    assert [term for name, term, _ in terms] == ["(if-null a 0)", "(if-null (min-max a) 0)"]
+    assert table.shape == (9, 2)
 
 
 def test_nothing_is_fitted_if_all_candidates_are_wanted() -> None:
     slates, _ = build_log(lambda v: v["a"])
     every = slates.candidates.select("decision", "memory_id", relevance=pl.lit(1.0)).collect()
-    assert fit_linear(read((slates, every)), 0) == []
     assert fit_correction(read((slates, every)), 0) is None
 
 
@@ -149,18 +118,17 @@ def test_weights_are_those_of_a_slow_descent() -> None:
     rng = np.random.default_rng(1)
     table = rng.normal((0.5, 0.2, 0.8), 1, (61, 3))
     turned = [-1.0 if row % 2 else 1.0 for row in range(61)]
-    for free in (False, True):
-        weights = [0.0, 0.0, 0.0, 0.0]  # the last is that of the intercept
-        costs = [0.3 * 61, 0.3 * 61, 1 / 900 if free else 0.3 * 61, 0.0]
-        for _ in range(4_000):
-            slope = [cost * weight for cost, weight in zip(costs, weights, strict=True)]
-            for row, side in zip(table.tolist(), turned, strict=True):
-                values = [*row, side]
-                total = sum(v * w for v, w in zip(values, weights, strict=True))
-                for index, value in enumerate(values):
-                    slope[index] -= value / (1 + np.exp(total))
-            weights = [weight - 0.02 * step for weight, step in zip(weights, slope, strict=True)]
-        assert _fit(table, 0.3, free=free) == pytest.approx(weights[:3], abs=1e-6)
+    weights = [0.0, 0.0, 0.0, 0.0]  # the last is that of the intercept
+    costs = [0.3 * 61, 0.3 * 61, 1 / 900, 0.0]
+    for _ in range(4_000):
+        slope = [cost * weight for cost, weight in zip(costs, weights, strict=True)]
+        for row, side in zip(table.tolist(), turned, strict=True):
+            values = [*row, side]
+            total = sum(v * w for v, w in zip(values, weights, strict=True))
+            for index, value in enumerate(values):
+                slope[index] -= value / (1 + math.exp(total))
+        weights = [weight - 0.02 * step for weight, step in zip(weights, slope, strict=True)]
+    assert _fit(table, 0.3) == pytest.approx(weights[:3], abs=1e-6)
 
 
 def test_pairs_of_a_correction_are_few_and_hard_for_the_start() -> None:
