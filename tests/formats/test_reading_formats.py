@@ -605,6 +605,24 @@ def test_a_folder_is_its_files_without_links_and_secrets(file, tmp_path):
         list(read_folder(tmp_path / "empty", Options()))
 
 
+@pytest.mark.parametrize(
+    ("document", "texts"),
+    [
+        (
+            {"version": 1, "proverbs": [{"text": "go far"}, {"text": "go fast"}]},
+            ["go far", "go fast"],
+        ),
+        ({"info": {"by": "Ida"}, "notes": [{"text": "alpha"}], "tags": ["a"]}, ["alpha"]),
+        # next to a text, a list belongs to it, and of two lists none is chosen
+        ({"body": "Water the mint.", "comments": [{"text": "no"}]}, ["Water the mint."]),
+        ({"note": "Two lists.", "a": [{"text": "x"}], "b": [{"text": "y"}]}, ["Two lists."]),
+    ],
+)
+def test_the_only_list_of_objects_in_a_document_has_its_entries(file, document, texts):
+    rows = rows_of(read_file(file("a.json", document), Options()))
+    assert [row["text"] for row in rows] == texts
+
+
 def test_benchmarks(file, tmp_path):
     turn = {"speaker": "Ida", "dia_id": "D1:1", "text": "I moved."}
     talk = {

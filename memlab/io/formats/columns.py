@@ -108,8 +108,7 @@ _NAMES = {
         "tags": "tags categories labels",
     }.items()
 }
-# Names of columns of texts, the most specific first.
-_TEXTS = (
+TEXTS = (
     "text",
     "content",
     "message",
@@ -121,6 +120,7 @@ _TEXTS = (
     "value",
     "data",
 )
+"""Names of columns of texts, the most specific first."""
 _NEVER_MISSED = frozenset(
     (
         "content",
@@ -388,7 +388,7 @@ class Rows:
 
     def _guess_text(self, values: Mapping[str, list[Any]]) -> str | None:
         """Guess which column contains the texts; without a match, return "content" for messages, else None."""
-        names = ("content", *_TEXTS) if self.messages else _TEXTS
+        names = ("content", *TEXTS) if self.messages else TEXTS
         used = set(self.columns.values())
         for name in names:
             if (
@@ -469,7 +469,7 @@ def _convert_cell(field: str, column: str, value: Any) -> Any:
 
 def _propose(field: str, names: Iterable[str]) -> str | None:
     """Return the alphabetically first column that abbreviates a usual name of the field, or None."""
-    words = (*_NAMES.get(field, ()), *(_TEXTS if field == "text" else ()))
+    words = (*_NAMES.get(field, ()), *(TEXTS if field == "text" else ()))
     for name in sorted(names):
         # people shorten names of columns: usr, conv, msg
         short = re.sub("[^a-z]", "", name.lower())

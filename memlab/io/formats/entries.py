@@ -14,7 +14,7 @@ import msgspec
 import polars as pl
 
 from memlab.errors import DatasetError, InputError
-from memlab.io.formats.columns import Rows
+from memlab.io.formats.columns import TEXTS, Rows
 from memlab.io.formats.lines import Lines, Notes, decode_json, decode_line, read_document
 from memlab.io.formats.messages import ROLES, is_message, parse_role, unwrap_message
 from memlab.io.formats.parquet_limits import UNREADABLE
@@ -89,17 +89,25 @@ def _read_object(document: dict[str, Any], notes: Notes) -> Entries:
     the items of the list in the object.
     """
     if find_conversation(document, notes) is None and not is_message(unwrap_message(document)):
-        listed = next(
-            (document[name] for name in _LISTS if isinstance(document.get(name), list)), None
-        )
-        if listed is not None:
-            for number, value in enumerate(listed, 1):
+        names = [name for name in _LISTS if isinstance(document.get(name), list)]
+        if name := names[0] if names else _find_only_list(document):
+            for number, value in enumerate(document[name], 1):
                 if isinstance(value, dict):
                     yield number, value
                 else:
                     notes.skip(number, "entry is not an object")
             return
     yield 1, document
+
+
+def _find_only_list(document: Mapping[str, Any]) -> str | None:
+    """Return the name of the only list of objects in a JSON object; None if there are several, or a text next to it."""
+    names = [
+        name
+        for name, value in document.items()
+        if value and isinstance(value, list) and all(isinstance(item, dict) for item in value)
+    ]
+    return names[0] if len(names) == 1 and document.keys().isdisjoint(TEXTS) else None
 
 
 # -- conversations ------------------------------------------------------------------------------------------------
@@ -110,18 +118,13 @@ def find_conversation(entry: Mapping[str, Any], notes: Notes) -> list[Mapping[st
     tree = entry.get("mapping")
     if isinstance(tree, Mapping):
         return _read_branch(entry, tree, notes)
-    for name in ("chat_messages", "messages"):
+    for name in ("chat_messages", "messages", "conversations"):
         listed = entry.get(name)
         if isinstance(listed, list):
-            return [message for message in listed if isinstance(message, Mapping)]
-    listed = entry.get("conversations")
-    if (
-        isinstance(listed, list)
-        and listed
-        and isinstance(listed[0], Mapping)
-        and is_message(listed[0])
-    ):
-        return [message for message in listed if isinstance(message, Mapping)]
+            messages = [message for message in listed if isinstance(message, Mapping)]
+            # an export lists whole conversations, which are entries of their own
+            if name != "conversations" or (messages and is_message(messages[0])):
+                return messages
     listed = entry.get("output")
     if entry.get("object") == "response" and isinstance(listed, list):
         at = entry.get("created_at")
