@@ -128,3 +128,85 @@ def test_a_value_that_ends_is_superseded_whatever_the_comparison_says(monkeypatc
     ):
         lab.remember([{"text": text, "kind": "convention", "project": "web"}])
     assert lab.memories["superseded_by"].to_list() == [2, None]
+
+
+# -- what a person's report hides from contexts ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "fields"),
+    [
+        ("we got off sentry.io on monday", "the sentry.io project is called desk", {}),
+        ("No .changeset files any more: the bot reads titles", "Add a changeset to each PR", {}),
+        ("temurin-21 is on all machines now", "JAVA_HOME=/usr/lib/jvm/temurin-17-jdk passed", {"incident": True}),
+        ("Node 20 is no longer needed for labels", "labels failed. It passed after `nvm use 20`", {"incident": True}),
+        ("scrap the business with rounding every row", "each position gets rounded", {"same_files": True}),
+        ("develop was deleted", "PRs go against develop, Tom tags", {"around": "Tom tags main"}),
+        ("Malformed input exits with 65", "Malformed rows exit with 2", {"stated": True}),
+    ],
+)  # fmt: skip
+def test_a_report_hides_what_it_replaces(new, old, fields):
+    assert replaces_named(new, old, **fields)
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "fields"),
+    [
+        ("scrap the business with rounding every row", "each position gets rounded", {}),
+        ("develop was deleted", "PRs go against develop, Tom tags", {}),
+        ("Malformed input exits with 65", "Malformed rows exit with 2", {}),
+        ("step-3 is on all machines now", "step-2 is slow", {}),
+        ("temurin-21 is on all machines now", "amd64 and temurin-21 are used", {}),
+        ("We moved off tox", "`tox -e py` failed. It passed after `make venv`", {"incident": True}),
+        ("json lines instead of csv", "the csv reader moved", {"same_files": True, "around": "the"}),
+    ],
+)  # fmt: skip
+def test_a_report_about_another_thing_hides_nothing(new, old, fields):
+    assert not replaces_named(new, old, **fields)
+
+
+def hidden(*memories):
+    lab = memlab.open()
+    for day, fields in enumerate(memories, 1):
+        lab.remember(project="web", at=f"2026-01-{day:02}", **{"kind": "context"} | fields)
+    return lab.edges.filter(relation="updates")["target"].to_list()
+
+
+def test_only_a_person_hides_statements_by_their_topic():
+    old = {"text": "the gateway takes max 500 readings per batch"}
+    new = {
+        "text": "he bumped the batch cap of the gateway, 2000 since yesterday",
+        "kind": "correction",
+    }
+    assert hidden(old, new) == [1]
+    assert hidden(old, new | {"provenance": "inferred"}) == []
+    assert hidden(old | {"session": "s"}, new | {"session": "s"}) == []
+
+
+def test_a_report_is_compared_beyond_its_nearest_memories():
+    others = [
+        {"text": f"the gateway of hall {number} sends batches at night"} for number in range(40)
+    ]
+    old = {"text": "a gateway batch has at most 500 readings, so retries are cheap"}
+    new = {"text": "batch cap of the gateway bumped, 2000 now", "kind": "correction"}
+    lab = memlab.open()
+    lab.remember([memory | {"kind": "context", "project": "web"} for memory in (old, *others)])
+    lab.remember(project="web", **new)
+    assert 1 in lab.edges.filter(relation="updates")["target"].to_list()
+
+
+def test_a_report_hides_the_nearest_of_what_it_may_replace():
+    job = {"text": "jobs/labels runs on Node 20, its canvas has no build for Node 22"}
+    heap = {"text": "the console needs NODE_OPTIONS=--max-old-space-size=6144"}
+    new = {
+        "text": "jobs/labels needs no Node 20 since the new canvas, it runs on 22 now",
+        "kind": "correction",
+    }
+    assert hidden(job, heap, new) == [1]
+
+
+def test_paths_in_one_folder_are_not_one_thing():
+    assert not replaces_named(
+        "Texts of the desktop are in desktop/i18n/source.json now",
+        "desktop/src/io/dxf.cpp imports DXF",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ from memlab.kernel.recall import Filters, Moment, Population
 from memlab.kernel.state import EVERYONE, State
 from memlab.subjects.reading.claims import Statement
 from memlab.subjects.reading.comparison import read_text
-from memlab.subjects.reading.denials import find_name, names_of_change
+from memlab.subjects.reading.denials import find_name, names_of_change, reports_change
 
 USER = "user"
 """The speaker of a memory that names no speaker."""
@@ -124,6 +125,15 @@ class RowView:
             [reason is not None and reason.startswith("extracted by ") for reason in reasons],
             dtype=np.bool_,
         )
+
+    @cached_property
+    def files(self) -> list[set[str]]:
+        """The files of each memory."""
+        return [
+            set(moment.state.lists["files"].value_at(row) or ())
+            for moment in self._moments
+            for row in moment.rows.tolist()
+        ]
 
     @cached_property
     def speakers(self) -> Values:
@@ -471,27 +481,38 @@ class _Similarities(Protocol):
 def _find_by_names(
     joint: PairedState, rows: Ints, old_rows: Ints
 ) -> list[tuple[Ints, Ints, Floats]]:
-    """Return pairs of reports of a change with recent stored memories that contain a name of the report.
+    """Return pairs of reports of a change with recent stored memories of the same name or topic.
 
-    The pairs have a similarity of 0, because their texts may use different words.
+    A memory has a name of the report. For a report of a person, two of its words or a rare one suffice. The pairs have
+    a similarity of 0, because their texts may use different words.
     """
-    texts = joint.side(rows).texts
+    side = joint.side(rows)
+    columns = side.texts, side.readings, side.word("provenance"), side.word("kind") == "correction"
     reports = [
-        (row, names)
-        for row, text in zip(rows.tolist(), texts, strict=True)
-        if (names := names_of_change(text))
+        (
+            row,
+            names_of_change(text, stated=stated),
+            reading.telling.strong if source != "inferred" else frozenset(),
+        )
+        for row, text, reading, source, stated in zip(rows.tolist(), *columns, strict=True)
+        if reading.telling and (stated or reports_change(text))
     ]
     if not reports:
         return []
     kinds = joint.state.names["kind"]
     recent = old_rows[kinds.codes[old_rows] != kinds.code("turn")][-_READ_FOR_NAMES:]
-    before = joint.state.texts.to_list(recent)
-    pairs = [
-        (row, other)
-        for row, names in reports
-        for other, text in zip(recent.tolist(), before, strict=True)
-        if other < row and any(find_name(name, text or "") for name in names)
+    before = joint.side(recent)
+    topics = [
+        reading.telling.strong if reading.telling else frozenset() for reading in before.readings
     ]
+    counts = Counter(word for topic in topics for word in topic)
+    pairs = []
+    for row, names, topic in reports:
+        rare = {word for word in topic if counts[word] <= _FEW}
+        for other, text, words in zip(recent.tolist(), before.texts, topics, strict=True):
+            is_near = len(topic & words) > 1 or not rare.isdisjoint(words)
+            if other < row and (is_near or any(find_name(name, text) for name in names)):
+                pairs.append((row, other))
     if not pairs:
         return []
     new, old = np.array(pairs, dtype=np.int64).T

@@ -6,6 +6,7 @@ import numpy as np
 
 from memlab.kernel.base.arrays import Flags, Floats
 from memlab.kernel.schema import NEVER
+from memlab.subjects.linking.candidates import RowView
 from memlab.subjects.linking.compared import ComparedPairs
 from memlab.subjects.linking.pairs import Pairs
 from memlab.subjects.reading.change import Telling, correction_odds
@@ -30,8 +31,10 @@ _REACH = ("project", "scope", "branch", "season", "visibility")
 _INCIDENTS = ("gotcha", "environment-quirk", "error-pattern", "codebase-discovery")
 # Log odds from 40 hand-written corrections and 40 complements of their statements. From _EVIDENT a statement is
 # retired. With a lead of at least _LEAD over the next candidate, _CERTAIN suffices. A statement is hidden from _LIKELY,
-# with that lead from _POSSIBLE, and from _STATED if the memory is called a correction.
-_EVIDENT, _CERTAIN, _LIKELY, _POSSIBLE, _STATED, _LEAD = 3.5, 1.5, 0.5, -1.0, -3.0, 1.8
+# with that lead from _POSSIBLE, and from _STATED if the memory is called a correction. _SMALL_LEAD suffices for
+# a person's correction.
+_EVIDENT, _CERTAIN, _LIKELY, _POSSIBLE, _STATED = 3.5, 1.5, 0.5, -1.0, -3.0
+_LEAD, _SMALL_LEAD = 1.8, 0.5
 # The candidates that may repeat a corrected statement, and the usual topic of a third candidate.
 _REPEATED, _USUAL_TOPIC = 2, 2.0
 
@@ -73,10 +76,14 @@ def keep_corrections(compared: ComparedPairs, now: int) -> None:
         for side, positions in ((pairs.new, pairs.first), (pairs.old, pairs.second))
     )
     is_comparable = are_resolvable(pairs, now) & np.greater_equal(*confidences)
-    is_comparable &= ~np.isin(pairs.old.word("kind")[pairs.second], _INCIDENTS[:3])
     is_comparable &= ~pairs.same("session")
+    # what an agent says of its work ends a value that it names, and hides no other statement
+    is_told = is_comparable & (pairs.new.word("provenance")[pairs.first] != "inferred")
+    is_incident = np.isin(pairs.old.word("kind")[pairs.second], _INCIDENTS[:3])
+    is_comparable &= ~is_incident
     odds = _weigh_corrections(compared, is_comparable)
-    is_certain, is_likely = _judge_odds(compared, odds)
+    is_certain, is_likely = _judge_odds(compared, odds, is_told)
+    is_likely = _find_hidden(compared, is_likely, is_told, is_incident)
     for pair in range(len(compared.relation)):
         later, earlier = compared.texts(pair)
         kind, is_settled = kinds[pairs.first[pair]], compared.resolution[pair] == "keep-new"
@@ -88,7 +95,6 @@ def keep_corrections(compared: ComparedPairs, now: int) -> None:
             is_correction &= is_report and corrects(later, earlier)
         else:
             names_value = is_comparable[pair] and ends_value(later, earlier)
-            is_likely[pair] |= is_comparable[pair] and replaces_named(later, earlier)
             is_correction = is_report and (names_value or bool(is_likely[pair]))
             is_said = kind == "correction" or Telling(later, later).plain_sign >= 1
             is_settled = names_value or (is_said and bool(is_certain[pair]))
@@ -100,12 +106,51 @@ def keep_corrections(compared: ComparedPairs, now: int) -> None:
             compared.relation[pair] = "updates"
 
 
+def _find_hidden(
+    compared: ComparedPairs, is_likely: Flags, is_told: Flags, is_incident: Flags
+) -> Flags:
+    """Return which earlier memories a report probably corrects, or replaces by name, number, version or path.
+
+    One that shares less than half as many words with the report as another of them is about something else.
+    """
+    pairs, result = compared.pairs, is_likely & is_told
+    messages, files, readings = _join_messages(pairs.new), pairs.new.files, pairs.new.readings
+    kinds, shared = pairs.new.word("kind"), np.zeros(len(is_told), dtype=np.int64)
+    for pair in np.flatnonzero(is_told).tolist():
+        first, second = int(pairs.first[pair]), int(pairs.second[pair])
+        later, earlier = readings[first].telling, pairs.old.readings[second].telling
+        result[pair] |= replaces_named(
+            *compared.texts(pair),
+            around=messages[first],
+            same_files=not files[first].isdisjoint(pairs.old.files[second]),
+            incident=bool(is_incident[pair]),
+            stated=kinds[first] == "correction",
+        )
+        shared[pair] = len(later.topic & earlier.topic) if later and earlier else 0
+    for row in np.unique(compared.new[result]).tolist():
+        own = result & (compared.new == row)
+        result &= ~own | (2 * shared >= shared[own].max())
+    return result
+
+
+def _join_messages(side: RowView) -> list[str]:
+    """Return the text of each memory with those of the other memories of its message, if it was told in one."""
+    columns = side.word("session"), side.number("first_message"), side.word("provenance")
+    keys = list(zip(*(column.tolist() for column in columns), strict=True))
+    texts: dict[tuple[object, ...], list[str]] = {}
+    for key, text in zip(keys, side.texts, strict=True):
+        texts.setdefault(key, []).append(text)
+    return [
+        " ".join(texts[key]) if key[1] == key[1] and key[2] != "inferred" else "" for key in keys
+    ]
+
+
 def count_words(text: str) -> int:
     """Return the number of words of a text."""
     return len(text.split())
 
 
-def _judge_odds(compared: ComparedPairs, odds: Floats) -> tuple[Flags, Flags]:
+def _judge_odds(compared: ComparedPairs, odds: Floats, is_told: Flags) -> tuple[Flags, Flags]:
     """Return two masks: pairs of a certain correction, and pairs of a probable correction.
 
     One memory is corrected more often than several, so that its lead over the next one counts.
@@ -115,9 +160,14 @@ def _judge_odds(compared: ComparedPairs, odds: Floats) -> tuple[Flags, Flags]:
     for row in np.unique(compared.new).tolist():
         own = np.flatnonzero(compared.new == row)
         first, *others = own[np.argsort(-odds[own], kind="stable")].tolist()
-        if np.isfinite(odds[first]) and (not others or odds[first] - odds[others[0]] >= _LEAD):
+        if not np.isfinite(odds[first]):
+            continue
+        lead = odds[first] - odds[others[0]] if others else np.inf
+        if lead >= _LEAD:
             is_certain[first] |= odds[first] >= _CERTAIN
             is_likely[first] |= odds[first] >= (_STATED if is_correction[first] else _POSSIBLE)
+        if is_correction[first] and is_told[first] and lead >= _SMALL_LEAD:
+            is_likely[first] |= odds[first] >= _STATED
     return is_certain, is_likely
 
 

@@ -16,7 +16,7 @@ _VALUE = r"(?P<value>`[^`]+`|[\w@][\w./+:@-]*[\w+]|\w)"
 _DENIED = (
     re.compile(
         r"\b(?:no longer|no more|instead of|rather than|in place of|forget(?: about)?|, (?:and )?not|got rid of|we dropped|"
-        r"(?:moved|switched|migrated|came|are|is) off(?: of)?|away from|scrap(?:ped)?|ditch(?:ed)?|stop(?:ped)? using|"
+        r"(?:moved|switched|migrated|came|got|are|is) off(?: of)?|away from|scrap(?:ped)?(?: the \w+ (?:with|of|about))?|ditch(?:ed)?|stop(?:ped)? using|"
         r"(?:renamed|moved|migrated|switched|raised|lowered|bumped|changed|went|goes)(?: [\w-]+){0,4}? (?:away )?from)\s+"
         r"(?:(?:use|using|the|an?|our|on|in|at|with|called|need|to|is|be|support|via|through)\s+){0,3}" + _VALUE,
         re.IGNORECASE,
@@ -26,6 +26,7 @@ _DENIED = (
         r"(?:(?:over|out|off|gone)(?! (?:sick|today|tonight|tomorrow|yesterday|until|till|last|next|this|for (?!good)|\w+ing)\b)|shut down|dead|parked|retired|obsolete|dropped|removed|deleted|deprecated|renamed|replaced|no longer used|not used any ?more)\b",
         re.IGNORECASE,
     ),
+    re.compile(r"\bno \.?" + _VALUE + r"(?: \w+)? (?:any ?more|any longer)\b", re.IGNORECASE),
 )  # fmt: skip
 # Two words that end together, as in "moved off cargo release", and paths with a folder.
 _TWO_WORDS = re.compile(
@@ -50,7 +51,7 @@ _SETTING = re.compile(
 )
 # A name, number or code can be taken from its context; a plain word is a value at the end of a clause only.
 _NAMED = re.compile(r"[\d`./_:@+]|[a-z][A-Z]|\b[A-Z]")
-_END = r"(?!\s+(?!(?:and|but|for|because|any|now|in|on|as|to)\b)\w)"
+_END = r"(?!\s+(?!(?:and|but|for|because|any|now|in|on|as|to|each|every)\b)\w)"
 _STANDING = re.compile(r"\W*(?:never|always|do not|don't)\b", re.IGNORECASE)
 # The share of the words of a standing rule, or of the shorter of two texts, that a text which ends the other has.
 _SAME_ACT = 0.5
@@ -62,6 +63,8 @@ _SAME_TOPIC = 0.2
 _RUN = re.compile(r"\S{121,}")
 # A name of several parts, such as FEED_CHUNK, and a number.
 _NAME = re.compile(r"(?<![\w.])[A-Za-z]\w*(?:[_./-]\w+)+")
+# A name with a version: temurin-17, python3.12.
+_VERSION = re.compile(r"(?<![^\W_])([A-Za-z]{4,})-?(\d+(?:\.\d+)*)(?![\w.]*\w)")
 _PREFERS = re.compile(r"\b(?:instead of|rather than|in place of)\b|,\s(?:and\s)?not\b", re.I)
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)*")
 # Words of which an end says nothing.
@@ -86,7 +89,7 @@ def _denied_values(text: str) -> tuple[str, ...]:
             and (
                 _NAMED.search(value)
                 or re.match(_END, text[match.end("value") :])
-                or match.re is _DENIED[1]
+                or match.re in _DENIED[1:]
             )
         )
     )
@@ -99,13 +102,15 @@ def _ended_names(text: str) -> list[str]:
 
 # Cached, because each text is compared with many others.
 @lru_cache(maxsize=4096)
-def names_of_change(text: str) -> tuple[str, ...]:
+def names_of_change(text: str, *, stated: bool = False) -> tuple[str, ...]:
     """Return the names that a report of a change is about: values that end, and names of code.
+
+    A `stated` report needs no words of change.
 
     >>> names_of_change("we moved off Mailgun, MAIL_URL changed")
     ('Mailgun', 'MAIL_URL')
     """
-    if not reports_change(text):
+    if not (stated or reports_change(text)):
         return ()
     content = Statement(text).content
     ended = [
@@ -114,35 +119,66 @@ def names_of_change(text: str) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys((*ended, *_NAME.findall(text))) if len(name) > 2)
 
 
-def replaces_named(new: str, old: str) -> bool:
-    """Return whether a report ends a name of an earlier text, or gives its topic another number or path.
+def replaces_named(
+    new: str,
+    old: str,
+    *,
+    around: str = "",
+    same_files: bool = False,
+    incident: bool = False,
+    stated: bool = False,
+) -> bool:
+    """Return whether a report ends a name of an earlier text, or gives its topic another number, version or path.
 
-    >>> replaces_named("we moved off Mailgun", "Mails go out with Mailgun")
-    True
+    `around` has the other sentences of the report's message, and `same_files` is whether both texts are about a file.
+    Of an `incident`, the report must say that its need is over, or give another version. A `stated` report needs no
+    words of change.
+
     >>> replaces_named("I raised FEED_CHUNK, 2000 is fine", "FEED_CHUNK: the merchant takes 500")
     True
-    >>> replaces_named("flags are in packages/flags/all.ts now", "Flags are declared in `src/flags.ts`")
+    >>> replaces_named("temurin-21 is on all machines now", "JAVA_HOME=/usr/lib/jvm/temurin-17-jdk")
     True
     """
+    is_over = _OVER.search(new) is not None
+    if _changes_version(new, old) or (is_over and _shares_topic(new, old, numbers=True)):
+        return stated or reports_change(new)
+    if incident:
+        return False
     ended, theirs = _ended_names(new), _ended_names(old)
-    names = [name for name in names_of_change(new) if name not in theirs and find_name(name, old)]
-    shared = Statement(new).content & Statement(old).content
-    is_over = _PREFERS.search(new) is None
+    content = Statement(old).content
+    names = [
+        name
+        for name in names_of_change(new, stated=stated)
+        if name not in theirs and (find_name(name, old) or (same_files and stem(name) in content))
+    ]
+    shared, is_end = Statement(new).content & content, _PREFERS.search(new) is None
+    if is_end:
+        shared |= (Statement(around).content & content) | ({"same files"} if same_files else set())
     for name in names:
         # a plain word may be another thing, and "instead of csv" ends csv for one purpose only
         others = shared - {stem(word) for word in words_of(name)}
-        is_same = others if is_over else len(others) >= _COMMON
-        if name in ended and (is_same or (is_over and not is_plain_word(name.lower()))):
+        is_same = others if is_end else len(others) >= _COMMON
+        if name in ended and (is_same or (is_end and not is_plain_word(name.lower()))):
             return True
-    if not reports_change(new):
+    if not (stated or reports_change(new)):
         return False
     mine, before = set(_NUMBER.findall(new)), set(_NUMBER.findall(old))
-    is_other, is_over = bool(mine and before) and mine.isdisjoint(before), bool(_OVER.search(new))
+    is_other = bool(mine and before) and mine.isdisjoint(before)
     return (
-        (is_other and bool(names))
-        or ((is_other or is_over) and _shares_topic(new, old, numbers=is_over))
+        (is_other and (bool(names) or _shares_topic(new, old, numbers=False)))
         or _ends_two_words(new, old)
         or _moves_path(new, old)
+    )
+
+
+def _changes_version(new: str, old: str) -> bool:
+    """Return whether a text has another version of a name of an earlier text, as in temurin-21 and temurin-17."""
+    versions: dict[str, set[str]] = {}
+    for name, number in _VERSION.findall(new):
+        versions.setdefault(name.lower(), set()).add(number)
+    return any(
+        number not in versions.get(name.lower(), {number}) and not is_plain_word(name.lower())
+        for name, number in _VERSION.findall(old)
     )
 
 
@@ -168,7 +204,10 @@ def _moves_path(new: str, old: str) -> bool:
         {stem(word) for path in paths for word in re.findall(r"[a-z]{4,}", path.lower())}
         for paths in (mine, theirs)
     ]
-    return mine.isdisjoint(theirs) and not (parts[0] & parts[1]).isdisjoint(words)
+    # the folder in which both paths begin is no thing that moved
+    folders = [{stem(path.split("/")[0].lower()) for path in paths} for paths in (mine, theirs)]
+    things = (parts[0] & parts[1]) - (folders[0] & folders[1])
+    return mine.isdisjoint(theirs) and not things.isdisjoint(words)
 
 
 def find_name(name: str, text: str) -> bool:
@@ -206,11 +245,6 @@ def denies_value(new: str, old: str) -> bool:
 
     Both must be about the same subject: they share another word, or two and half of the earlier
     text's words if the value is a plain word.
-
-    >>> denies_value("The branch is main now, no longer stable.", "The branch is called stable.")
-    True
-    >>> denies_value("The logo is no longer an owl.", "The stable owl is our mascot.")
-    False
     """
     values = _denied_values(new)
     if not values:
@@ -235,15 +269,7 @@ def denies_value(new: str, old: str) -> bool:
 
 
 def moves_or_sets(new: str, old: str) -> bool:
-    """Return whether a text moves a thing or changes a setting of an earlier text.
-
-    >>> moves_or_sets("load_env moved to app/env.py", "Variables are read by load_env in app/util.py")
-    True
-    >>> moves_or_sets("requires-python is >=3.9 now", "We test 3.8 (requires-python >=3.8)")
-    True
-    >>> moves_or_sets("The docs moved to docs/new", "The tests live in tests/old")
-    False
-    """
+    """Return whether a text moves a thing or changes a setting of an earlier text."""
     new, old = (_RUN.sub(" ", text) for text in (new, old))
     for moved in _MOVED.finditer(new):
         name = moved["name"]
@@ -257,11 +283,7 @@ def moves_or_sets(new: str, old: str) -> bool:
 
 
 def ends_what_stays(new: str, old: str) -> bool:
-    """Return whether a text ends what an earlier text declared permanent.
-
-    >>> ends_what_stays("1.0 drops the proxy option", "The proxy option stays")
-    True
-    """
+    """Return whether a text ends what an earlier text declared permanent."""
     if not holds(padded(words_of(old)), phrases("session", "stays")) or not holds(
         padded(words_of(new)), phrases("session", "ends")
     ):
@@ -271,11 +293,7 @@ def ends_what_stays(new: str, old: str) -> bool:
 
 
 def ends_value(new: str, old: str) -> bool:
-    """Return whether a text declares an earlier text's value invalid, moved or replaced.
-
-    >>> ends_value("Forget `make docs`", "Use `make docs` to build")
-    True
-    """
+    """Return whether a text declares an earlier text's value invalid, moved or replaced."""
     return any(decide(new, old) for decide in (denies_value, ends_what_stays, moves_or_sets))
 
 
