@@ -584,7 +584,7 @@ def _may_begin_fact(words: list[str], lows: list[str], position: int) -> bool:
         return low in beginnings["things"] or _follows_person(words, lows, position)
     if low in ("user", "i'd", "we'd"):
         return True
-    if low not in _SIGNS:
+    if low not in vocabulary("extraction", "fact-starts"):
         return False
     after = position + 1
     while (
@@ -625,7 +625,7 @@ def _may_state_property(
     """Return whether the "is" or "are" at a word may state a property."""
     if not (
         capital_follows
-        or following in _VALUES
+        or following in vocabulary("extraction", "before-values")
         or following.endswith("ed")
         or not following.isalpha()
     ):
@@ -658,31 +658,8 @@ def _follows_person(words: list[str], lows: list[str], position: int) -> bool:
     )
 
 
-# Words at which a statement of a fact may begin, and words with which an owner begins.
-_SIGNS = frozenset(
-    (
-        "i",
-        "we",
-        "i'm",
-        "im",
-        "i've",
-        "i'd",
-        "we'd",
-        "we're",
-        "am",
-        "user",
-        "call",
-        "my",
-        "our",
-        "is",
-        "are",
-    )
-)
+# Words with which an owner begins.
 _OWNERS = frozenset(("my", "our", "the"))
-_VALUES = frozenset(
-    ("a", "an", "the", "number", "at", "on", "in", "under", "from", "by", "between", "near")
-)
-"""Words with which a value begins."""
 _MOST_OWNED = 9
 """The maximum number of words from an owner to "is"."""
 # Words that may precede the verb of a third-person fact.
@@ -712,30 +689,7 @@ def _change_words() -> frozenset[str]:
     verbs += [*tables["words"]["gone"], *tables["words"]["anymore"]]
     verbs += [state for states in tables["states"].values() for state in states]
     telling = {word for verb in verbs for word in verb.split()}
-    return frozenset(
-        telling
-        - {*_PLAIN, "a", "in", "on", "of", "as", "at", "for", "from", "up", "with", "by", "to"}
-    )
-
-
-# Words in phrases of change that occur in most texts, so that they indicate no change.
-_PLAIN = (
-    "got",
-    "have",
-    "has",
-    "had",
-    "was",
-    "is",
-    "be",
-    "went",
-    "my",
-    "an",
-    "work",
-    "new",
-    "now",
-    "these",
-    "days",
-)
+    return frozenset(telling - vocabulary("extraction", "plain"))
 
 
 @cache  # the tables of the language do not change
@@ -748,7 +702,7 @@ def _index_beginnings() -> dict[str, frozenset[str]]:
     mine = word_table("relations") | word_table("properties") | word_table("favourites")
     others = frozenset(other[0] for _, other in verbs) - {"has", "does", "cannot", "would", "is"}
     return {
-        "first": _SIGNS | others,
+        "first": vocabulary("extraction", "fact-starts") | others,
         "own": frozenset({own[0] for own, _ in verbs} | {"don't", "dont", "can't"}) - {"are"},
         "others": others,
         "being": frozenset(being | {"a", "an", "the", "our"}),

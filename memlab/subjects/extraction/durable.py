@@ -87,31 +87,10 @@ def _refers_outside(words: list[str]) -> bool:
         | vocabulary("extraction", "past-tenses")
     )
     for word in words:
-        if word in _PRONOUNS and content < _BEFORE_A_PRONOUN:
+        if word in vocabulary("durable", "pronouns") and content < _BEFORE_A_PRONOUN:
             return True
         content += word not in fillers and not word.endswith("ed")
     return False
-
-
-# Pronouns that need an antecedent.
-_PRONOUNS = frozenset(
-    (
-        "it",
-        "them",
-        "him",
-        "he",
-        "she",
-        "her",
-        "they",
-        "there",
-        "these",
-        "those",
-        "his",
-        "their",
-        "that",
-        "this",
-    )
-)
 
 
 def has_happened(low: str) -> bool:

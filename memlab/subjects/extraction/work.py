@@ -87,16 +87,6 @@ _BEFORE = re.compile(
     r"^(?:(?:\w+=\S*|sudo|time|env(?: -u \w+| -i)*|timeout \S+|(?:uv|poetry|pipenv|hatch|pdm) run|(?:\S*/)?python3? -m|npx|"
     r"bundle exec)\s+)+"
 )
-_SUBCOMMANDS = frozenset(
-    ("git", "npm", "yarn", "pnpm", "cargo", "go", "docker", "make", "pip", "uv", "poetry", "hatch", "pdm", "python",
-     "python3", "node", "kubectl", "terraform", "nox", "tox", "gh", "bash", "sh", "just", "mvn", "gradle", "dotnet")
-)  # fmt: skip
-# Programs that read or search: their failure teaches nothing, and their output may quote failures.
-_READERS = frozenset(
-    ("cat", "ls", "grep", "rg", "find", "head", "tail", "sed", "awk", "echo", "cd", "pwd", "which", "wc", "tree", "diff",
-     "export", "source", "sleep", "true", "test", "env", "git diff", "git log", "git show", "git status", "git grep",
-     "git blame", "git stash", "git add", "git commit", "git checkout", "git branch")
-)  # fmt: skip
 
 # The exit status in a result, and lines of programs that report a failure, the most telling first.
 _STATUS = re.compile(
@@ -160,11 +150,15 @@ class Call:
             part = line[start : end.start() if end else None].strip("() &\n")
             start = end.end() if end else 0
             words = _BEFORE.sub("", part).split()
-            name = words[0].rpartition("/")[2] if words and words[0] not in _READERS else ""
-            if name in _SUBCOMMANDS:
+            name = (
+                words[0].rpartition("/")[2]
+                if words and words[0] not in vocabulary("session", "readers")
+                else ""
+            )
+            if name in vocabulary("session", "programs"):
                 further = next((word for word in words[1:] if not word.startswith("-")), "")
                 name = f"{name} {further}".strip()
-            if name and (name not in _READERS or "/" in words[0]):
+            if name and (name not in vocabulary("session", "readers") or "/" in words[0]):
                 result[name] = part
         return result
 

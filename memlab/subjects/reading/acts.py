@@ -402,7 +402,9 @@ def complete_answer(question: str, answer: str) -> Completed | None:
     begins = first_of(padded(words), _yes_phrases())
     if begins is not None:
         return _complete_yes(question_words, answer_text, words, begins, start, stop, question)
-    if words[0] in _no_words() or words[0].partition("'")[0] in _OWN_STATEMENT:
+    if words[0] in _no_words() or words[0].partition("'")[0] in vocabulary(
+        "answers", "own-statement"
+    ):
         return None
     start += _measure_opening(answer_text)
     answer_text = answer[start:stop]
@@ -410,17 +412,11 @@ def complete_answer(question: str, answer: str) -> Completed | None:
     if (
         not words
         or words[0] in table("answers", "no-values")
-        or words[0].partition("'")[0] in _OWN_STATEMENT
+        or words[0].partition("'")[0] in vocabulary("answers", "own-statement")
     ):
         return None
     question_words = [word for word in question_words if word != "again"]
     return _complete_wh_question(question_words, answer_text, start, stop, question)
-
-
-_OWN_STATEMENT = frozenset(
-    ("i", "we", "my", "our", "it", "that", "you", "what", "why", "how", "let", "there", "this")
-)
-"""The first words of an answer that needs no question, or asks a question in return."""
 
 
 def _measure_opening(answer: str) -> int:
@@ -466,17 +462,17 @@ def _question_words(question: str) -> list[str]:
         low = re.sub(rf"\b{short}\b", whole, low)
     tail = re.split(r"[,;:\u2014]| - | but | and ", low)[-1]
     words = words_of(tail)
-    if not words or words[0] not in _STARTS:
+    if not words or words[0] not in vocabulary("answers", "question-starts"):
         words = words_of(low)
-    position = next((at for at, word in enumerate(words) if word in _STARTS), None)
+    position = next(
+        (at for at, word in enumerate(words) if word in vocabulary("answers", "question-starts")),
+        None,
+    )
     return [] if position is None or position > _MOST_BEFORE else words[position:]
 
 
-# The maximum words before the question word ("and tell me, where"), and words with which questions begin.
+# The maximum words before the question word ("and tell me, where").
 _MOST_BEFORE = 4
-_STARTS = frozenset(
-    ("what", "where", "which", "who", "how", "when", "do", "are", "have", "did", "is")
-)
 
 
 def _complete_yes(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from memlab.kernel.english import holds, padded, phrases, words_of
+from memlab.kernel.english import holds, padded, phrases, vocabulary, words_of
 from memlab.subjects.reading.change import Telling, signs_of_change
 from memlab.subjects.reading.claims import Statement, stem
 from memlab.subjects.reading.sentences import is_plain_word
@@ -67,10 +67,6 @@ _NAME = re.compile(r"(?<![\w.])[A-Za-z]\w*(?:[_./-]\w+)+")
 _VERSION = re.compile(r"(?<![^\W_])([A-Za-z]{4,})-?(\d+(?:\.\d+)*)(?![\w.]*\w)")
 _PREFERS = re.compile(r"\b(?:instead of|rather than|in place of)\b|,\s(?:and\s)?not\b", re.I)
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)*")
-# Words of which an end says nothing.
-_PRONOUNS = frozenset(
-    ("i", "you", "he", "she", "we", "it", "they", "that", "this", "these", "those", "which", "what", "who", "here", "there")
-)  # fmt: skip
 # Stems of subjects that most statements share.
 _PERSONS = frozenset(("user", "team"))
 
@@ -85,7 +81,7 @@ def _denied_values(text: str) -> tuple[str, ...]:
         dict.fromkeys(
             value
             for match in matches
-            if (value := match["value"]).lower() not in _PRONOUNS
+            if (value := match["value"]).lower() not in vocabulary("session", "empty")
             and (
                 _NAMED.search(value)
                 or re.match(_END, text[match.end("value") :])

@@ -334,23 +334,7 @@ def _title_words() -> frozenset[str]:
 
 def _title_nouns() -> frozenset[str]:
     """Return common nouns and numbers that occur in the titles of works."""
-    return frozenset(
-        (
-            "one",
-            "two",
-            "three",
-            "first",
-            "second",
-            "last",
-            "day",
-            "time",
-            "way",
-            "art",
-            "love",
-            "life",
-            "music",
-        )
-    )
+    return vocabulary("names", "title-nouns")
 
 
 def _has_sentence_capital(word: Token) -> bool:
