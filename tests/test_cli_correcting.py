@@ -50,6 +50,7 @@ def test_a_field_is_changed_in_the_memory_and_a_text_in_a_new_one(json_of, run, 
     ]
     assert run("edit", lab, 1).exit_code == 1
     assert run("edit", lab, 1, "--set", "importance").exit_code == 2
+    assert run("edit", lab, 1, "--set", "text=new").exit_code == 2
     wrong = run("edit", lab, 1, "--set", "importance=high")
     assert wrong.exit_code == 1
     assert "finite number" in wrong.stderr

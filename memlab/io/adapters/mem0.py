@@ -718,12 +718,13 @@ def _check_filters(filters: Mapping[str, Any] | None) -> dict[str, Any]:
     """
     conditions = dict(filters or {})
     for name in _SCOPES:
-        if name in conditions and not isinstance(conditions[name], Mapping):
+        if not isinstance(conditions.get(name), Mapping | None):
             conditions[name] = _check_owner(conditions[name], name)
     encode_value(conditions, "filters")
     if not any(name in _SCOPES for name in _list_required(conditions)):
         raise InputError(
-            f"filters must contain at least one of: {', '.join(_SCOPES)}. Example: filters={{'user_id': 'u1'}}"
+            f"filters must contain at least one of: {', '.join(_SCOPES)}. Example: filters={{'user_id': 'u1'}}. "
+            "A filter inside OR or NOT, or with the value '*', does not count."
         )
     return conditions
 

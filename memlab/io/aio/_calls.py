@@ -109,7 +109,7 @@ class Path:
         return self._wrap(await self._thread.run(self._resolve_once))
 
     def _resolve_once(self) -> Any:
-        """Compute the value of the path on the lab's thread."""
+        """Compute the value; must run on the lab's thread. A `Call` keeps the value."""
         return self._resolve()
 
     def _wrap(self, value: Any) -> Any:

@@ -278,12 +278,14 @@ class _Records:
         """Add a record of a memory; raise Wrong if a field is invalid."""
         for name in fields:
             if name not in MEMORIES:
-                raise Wrong(f'A memory has no column "{name}". {did_you_mean(name, MEMORIES)}')
+                raise Wrong(
+                    f'The record of a memory has no field "{name}". {did_you_mean(name, MEMORIES)}'
+                )
         for name, values in self.memories.items():
             values.append(check_column_value(name, fields.get(name)))
         id = self.memories["id"][-1]
         if id is None or id < 1:
-            raise Wrong("A memory must have an id, an integer of at least 1.", "id")
+            raise Wrong("Each memory of an export must have an id, an integer of at least 1.", "id")
         if id in self.ids:
             raise Wrong(f"Two memories have the id {id}. Renumber or remove one.", "id")
         self.ids.add(id)
@@ -308,8 +310,10 @@ class _Records:
     def _add_edge(self, fields: dict[str, Any], location: str) -> None:
         """Add a record of an edge; raise Wrong if a field is invalid."""
         for name in fields:
-            if name not in EDGES:
-                raise Wrong(f'An edge has no column "{name}". {did_you_mean(name, EDGES)}')
+            if name not in EDGES or name.endswith("_node"):
+                raise Wrong(
+                    f'The record of an edge has no field "{name}". {did_you_mean(name, EDGES)}'
+                )
         for end in ("source", "target"):
             id, node = self._check_end(end, fields.get(end))
             self.edges[end].append(id)

@@ -142,7 +142,7 @@ def read_sealed(path: Path) -> bytes:
         raise DamagedLab(f"{path.name} cannot be read: {error.strerror}.") from None
     if content[:_SEAL] != b"%08x\n" % zlib.crc32(content[_SEAL:]):
         raise DamagedLab(
-            f"{path.name} was changed after it was written: its checksum differs. Restore or rebuild this file."
+            f"{path.name} was changed after it was written: its checksum differs, so it is not used."
         )
     return content[_SEAL:]
 

@@ -436,7 +436,7 @@ class Pack(Displayed):
 
 
 def _text_of_forms(source: object) -> Any:
-    """Return the text of a pack's Hy forms, or a `Misfit` for other values. Raises InputError for a policy."""
+    """Return the Hy forms of a pack as text, or a `Misfit` for other values, even a `Pack`; refuse a policy."""
     forms = policy_form_text(source)
     if isinstance(source, Policy) or (forms is not None and not forms.startswith("(pack ")):
         raise InputError(

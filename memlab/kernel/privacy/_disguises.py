@@ -139,7 +139,7 @@ def has_broken_token(text: str) -> bool:
 
 
 def _decoded(view: View) -> Iterator[View]:
-    """Yield views of a text, each with one more layer of escapes or encodings decoded."""
+    """Yield views of a text, each with one more layer of escapes or encodings decoded, at most ``DEPTH``."""
     left = MAX_ENCODED
     for _ in range(DEPTH):
         edits, left = _find_decodings(view.text, left)

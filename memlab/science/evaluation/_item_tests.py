@@ -134,9 +134,9 @@ class Tests:
 
     @cached_property
     def _is_scored(self) -> Flags:
-        """Whether each candidate was shown and has a reward, a position and a score.
+        """Whether each candidate was shown with a reward and a position; all are false if all scores are equal.
 
-        Without scores, the effect of a high position cannot be separated from the effect of a good item.
+        Without different scores, the effect of a high position cannot be separated from the effect of a good item.
         """
         return self._log.answered & (self._log.position > 0) & bool(np.ptp(self._features[:, 0]))
 

@@ -369,7 +369,7 @@ class Experiment(Report):
             return {name: str(digest) for name, digest in digests.items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DatasetError(
-                f"{path} was changed after it was written: {error!r:.80}. Delete this file, and run again."
+                f"{path} is damaged: {error!r:.80}. Delete it, and run again: results stay, but changed data go unnoticed."
             ) from error
 
     def _declare(self) -> None:

@@ -293,7 +293,7 @@ def _index_memorable_phrases() -> dict[str, tuple[str, ...]]:
 
 
 def _adjust_for_small_talk(fact: Fact, message: Message) -> float:
-    """Return the confidence of a fact, at most ``DOUBTFUL`` in small talk of named speakers."""
+    """Return a fact's confidence, at most ``DOUBTFUL`` if a named speaker says it and it is small talk."""
     own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
     small_talk = fact.kind == "fact" or (
         fact.predicate == "is" and not own and "their" not in fact.value.split()

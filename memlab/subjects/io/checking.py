@@ -309,7 +309,7 @@ class _Checking:
             )
 
     def _check_snapshots(self, journal: Journal) -> None:
-        """Check that each snapshot can be read and belongs to this journal."""
+        """Report whether each snapshot can be read and belongs to this journal; a repair removes the others."""
         for path in sorted((self.folder / "snapshots").glob("*")):
             name = f"snapshots/{path.name}"
             try:

@@ -61,7 +61,7 @@ def print_form(form: Form, indent: int = 0, width: int = WIDTH) -> str:
 
 
 def _plain(form: Form) -> Form:
-    """Return a form with brackets, pairs and strings in canonical spelling."""
+    """Return a form with names, brackets, pairs and quotes in canonical spelling."""
     # The spellings of Scheme and Hy differ in the pairs of let, the clauses of cond and case, and the brackets of fn.
     form = unquoted(form)
     if form.kind == "symbol":

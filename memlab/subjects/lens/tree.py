@@ -152,7 +152,7 @@ def _join_pieces(pieces: Iterator[str], limit: int) -> str | None:
 
 
 def _pieces(node: Node, depth: int | None) -> Iterator[str]:
-    """Yield the source text of a node in pieces; calls that are ``depth`` levels below it become "..."."""
+    """Yield a node's source text in pieces; with ``depth``, deeper calls, long texts and further arguments become "..."."""
     # Scaled products and cascades of if are written first, because they have their own forms.
     op, args, value = node.op, node.args, node.value
     if op == "input":

@@ -425,7 +425,7 @@ def _find_nearest_old(
 def _find_nearest_new(
     joint: PairedState, rows: Ints, peers: Ints, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Return pairs of each new row with its ``count`` nearest earlier new rows of the same scope."""
+    """Return pairs of each row with its ``count`` nearest earlier rows of ``peers``, the new rows of its scope."""
     if not len(peers):
         return _no_pairs()
     vectors, queried = joint.vectors(rows)

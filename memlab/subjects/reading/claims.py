@@ -207,7 +207,7 @@ def both(old: str, new: str) -> str:
 def _content_words(text: str) -> list[str]:
     """Return the words of a text without punctuation and words that announce a change, such as "now".
 
-    Words of denial stay. If no word is left, return all words.
+    Words of denial stay. If no word is left, return all words with their punctuation.
     """
     words = [bare for bare in (word.strip(".,;:!?\"'()[]") for word in text.split()) if bare]
     content: list[str] = []

@@ -139,7 +139,7 @@ def _split_low_words(text: str) -> list[str]:
 # Compiled once from the table of orders, because it is tried on every sentence.
 @cache
 def _text_order_pattern() -> re.Pattern[str]:
-    """Return a pattern for orders to process a text, such as "Translate"."""
+    """Return a pattern for opening verbs that may order work on a text, such as "Translate"."""
     orders = "|".join(sorted(_table("text-orders")))
     return re.compile(
         rf"\W*(?:(?:please|can|could|you|would|now)\W+){{0,6}}(?:{orders})\b", re.IGNORECASE

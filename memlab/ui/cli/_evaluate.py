@@ -517,12 +517,12 @@ def _add_budget_options(function: Callable[..., Report]) -> Callable[..., Report
             type=click.IntRange(1),
             default=1_000_000,
             show_default=True,
-            help="Maximum number of tokens of all requests and answers.",
+            help="Maximum number of tokens of all requests to a model and its answers.",
         ),
         click.option(
             "--model-calls",
             type=click.IntRange(1),
-            help="Maximum number of requests to the models.",
+            help="Maximum number of requests to each model.",
         ),
         click.option(
             "--run",
@@ -573,7 +573,9 @@ _SHA256 = click.option(
     help="Additional labels: a NAME for the report, and a FILE of labels.",
 )
 @click.option(
-    "--download", is_flag=True, help="Download the original file to PATH and check its hash."
+    "--download",
+    is_flag=True,
+    help="Download the original file to PATH, unless it is there already, and check its hash.",
 )
 @_SHA256
 @_add_bench_options

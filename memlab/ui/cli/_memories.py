@@ -330,7 +330,7 @@ def _list_newest(
     "sets",
     multiple=True,
     metavar="FIELD=VALUE",
-    help="Set any field of the memory; VALUE is JSON or a word. May be repeated.",
+    help="Set a field of the memory other than its text; VALUE is JSON or a word. May be repeated.",
 )
 def edit(
     lab: memlab.Lab, memory: int, text: str | None, tags: tuple[str, ...], sets: tuple[str, ...]
@@ -346,6 +346,8 @@ def edit(
         name, sign, value = pair.partition("=")
         if not sign:
             raise click.UsageError(f"--set needs FIELD=VALUE, not {pair!r}.")
+        if name in ("memory", "text"):
+            raise click.UsageError(f"--set cannot set {name}. Use --text for a new text.")
         fields[name] = parse_value(value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", memlab.RedactionWarning)  # reported below

@@ -56,8 +56,7 @@ def publish(file: str, evidence: tuple[Path, ...], output: Path | None, licence:
     multiple=True,
     type=LocalPath(),
     metavar="DATA",
-    help="Data file that the evidence was measured on; its figures are computed again and "
-    "compared.",
+    help="File, folder or lab of the evidence, whose figures are computed again and compared. May be repeated.",
 )
 def pull(file: Path, lab: Path | None, reason: str, check: tuple[Path, ...]) -> Report:
     """Read the published pack FILE and check its texts and evidence.

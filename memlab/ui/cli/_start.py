@@ -33,7 +33,7 @@ from memlab.ui.cli._base import (
 @click.option(
     "--full",
     is_flag=True,
-    help="Also simulate a quarter and evaluate every pack from its log; takes a minute.",
+    help="Also simulate three months of use, and write a page that evaluates packs from its log; takes a minute.",
 )
 def demo(output: Path, full: bool, as_json: bool) -> Report:
     """Show the main steps on a bundled conversation, offline, in seconds.

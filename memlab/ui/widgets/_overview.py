@@ -161,7 +161,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
             }
 
     def _measure(self) -> dict[str, Any]:
-        """Score the questions, and count the stages at which memories were lost."""
+        """Score the questions, if any, and count the memories that recent recalls lost at each stage."""
         lab = self.lab
         result: dict[str, Any] = {"lost": self._lost()}
         if len(lab.questions):

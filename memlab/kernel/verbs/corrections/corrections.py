@@ -395,7 +395,7 @@ class Corrections:
         body: Callable[[State, list[int], int], dict[str, Any]],
         reason: str | None = None,
     ) -> Corrected:
-        """Write an event with the fields that ``body`` returns, if any, and report each row's status before and after."""
+        """Write an event with the fields of ``body(state, rows, now)``, if any; return each row's old and new status."""
         with self._core.store.writing() as tx:
             state, now = self._core.store.state, self._core.store.clock()
             chosen = rows(state)

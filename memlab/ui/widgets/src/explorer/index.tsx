@@ -366,7 +366,11 @@ function Legend({
               type="button"
               class="plain"
               aria-expanded={open.has(part.id)}
-              title={open.has(part.id) ? "Show one bar for the group" : "Split into terms"}
+              title={
+                open.has(part.id)
+                  ? "Show one bar for the whole group"
+                  : "Show a bar for each term of the group"
+              }
               onClick={() => toggle(part.id)}
             >
               <Swatch part={part} /> {visible(part.name)}

@@ -355,7 +355,7 @@ function Actions({
           blocked ||
           (about.back
             ? `Restore the version of ${slot} before version ${about.live}`
-            : "There is only one version.")
+            : "There is no earlier version to restore.")
         }
         onClick={() => act("rollback")}
       >

@@ -154,7 +154,7 @@ function Timeline() {
               <h3>
                 {sums.length
                   ? `${summarizeMoves(sums)}`
-                  : "No logged queries. Set timeline.questions to compare ranks."}
+                  : "There are no queries to rank. Set timeline.questions to compare ranks."}
               </h3>
               <Minis sums={sums} moves={moves} chosen={query} choose={setChosen} />
               {sums[query] && (
