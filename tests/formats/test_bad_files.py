@@ -49,7 +49,10 @@ BAD = [
     (lines(HEADER, {"memory": {"id": 1}}), "line 2: A text must be a string, not NoneType"),
     (lines(HEADER, memory(text="  ")), "line 2: The text is empty"),
     (lines(HEADER, memory(text=7)), "line 2, field text: Expected a text, not 7"),
-    (lines(HEADER, memory(), memory(2, colour="red")), 'line 3: The record of a memory has no field "colour"'),
+    (
+        lines(HEADER, memory(), memory(2, colour="red")),
+        'line 3: The record of a memory has no field "colour"',
+    ),
     (lines(HEADER, memory(importanc=1)), "Did you mean importance"),
     (lines(HEADER, memory(), memory(2, importance=2)), "line 3: importance must be in 0..1, not 2"),
     (
@@ -87,7 +90,10 @@ BAD = [
         "line 4, field target: Expected an id, tag/",
     ),
     (lines(HEADER, memory(), memory(2), edge(reinforcements=-1)), "line 4, field reinforcements"),
-    (lines(HEADER, memory(), memory(2), edge(colour=1)), 'line 4: The record of an edge has no field "colour"'),
+    (
+        lines(HEADER, memory(), memory(2), edge(colour=1)),
+        'line 4: The record of an edge has no field "colour"',
+    ),
     (
         lines({"memlab": HEADER["memlab"] | {"memories": 3}}, memory()),
         "announces 3 memories, but the file has 1",
