@@ -81,9 +81,9 @@ def test_pairs_of_feedback_are_of_unequal_rewards() -> None:
     data = read_data(log, "old_score", None, None, [], 0, **{**SETTINGS, "missing": "zero"})
     part = data.parts["search"]
     start = part.matrix.scores(data.start)
-    better, worse = _pair(part, np.random.default_rng(0), 1_000_000, start)
+    better, worse = _pair(part, np.random.default_rng(0), 1_000_000, start, 15, 10)
     assert len(better) > 100
-    assert len(_pair(part, np.random.default_rng(0), 90, start)[0]) == 90
+    assert len(_pair(part, np.random.default_rng(0), 90, start, 15, 10)[0]) == 90
     assert (part.log.recall[better] == part.log.recall[worse]).all()
     assert (part.log.reward[better] > part.log.reward[worse]).all()
     fitted = fit_correction(data, 0)
@@ -103,9 +103,9 @@ def test_a_feature_whose_name_cannot_be_read_is_left_out(name: str) -> None:
     )
     data = read((odd, labels))
     part = data.parts["search"]
-    terms, table = _read_terms(data, part, np.arange(9), np.arange(9) + 1)
-    assert [term for name, term, _ in terms] == ["(if-null a 0)", "(if-null (min-max a) 0)"]
-    assert table.shape == (9, 2)
+    terms, table = _read_terms(data, part, np.arange(99.0), np.arange(9), np.arange(9) + 1)
+    assert [term for term, _ in terms] == ["a", "(if-null a 0)", "(if-null (min-max a) 0)"]
+    assert table.shape == (9, 3)
 
 
 def test_nothing_is_fitted_if_all_candidates_are_wanted() -> None:
@@ -119,7 +119,7 @@ def test_weights_are_those_of_a_slow_descent() -> None:
     table = rng.normal((0.5, 0.2, 0.8), 1, (61, 3))
     turned = [-1.0 if row % 2 else 1.0 for row in range(61)]
     weights = [0.0, 0.0, 0.0, 0.0]  # the last is that of the intercept
-    costs = [0.3 * 61, 0.3 * 61, 1 / 900, 0.0]
+    costs = [1 / 900, 0.3 * 61, 0.3 * 61, 0.0]
     for _ in range(4_000):
         slope = [cost * weight for cost, weight in zip(costs, weights, strict=True)]
         for row, side in zip(table.tolist(), turned, strict=True):
@@ -138,7 +138,7 @@ def test_pairs_of_a_correction_are_few_and_hard_for_the_start() -> None:
     goal = LabelGoal.__new__(LabelGoal)
     rows = np.flatnonzero(np.arange(len(start)) % 20 < np.arange(len(start)) // 20 % 10)
     goal.__dict__ = {**part.goal.__dict__, "rows": rows}
-    sides = _pair(part._replace(goal=goal), np.random.default_rng(0), 10_000_000, start)
+    sides = _pair(part._replace(goal=goal), np.random.default_rng(0), 10_000_000, start, 15, 10)
     pairs = set(zip(*(side.tolist() for side in sides), strict=True))
     wanted, recall, random = set(rows.tolist()), part.log.recall.tolist(), []
     for first in range(0, len(recall), 20):
