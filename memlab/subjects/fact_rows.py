@@ -152,8 +152,11 @@ def find_facts(state: State, *, subject: str | None = None) -> Rows:
 
 def have_status(state: State, rows: Rows, words: Iterable[str]) -> Flags:
     """Return a mask of the rows that have one of these statuses."""
-    names = state.names["status"]
-    return np.isin(names.codes[rows], [names.code(word) for word in words])
+    names, mask = state.names["status"], np.zeros(len(rows), dtype=np.bool_)
+    codes = names.codes[rows]
+    for word in words:  # a few comparisons cost a fifth of ``isin``, which sorts
+        mask |= codes == names.code(word)
+    return mask
 
 
 def are_valid_at(state: State, rows: Rows, at: int) -> Flags:

@@ -73,15 +73,15 @@ def takes_over(
         return np.zeros(0)
     older = _find_older(created, speakers)
     older &= (sessions != sessions[:, None]) | (sessions < 0)
-    (later, earlier) = older.nonzero()
+    later, earlier = np.divmod(np.flatnonzero(older), len(vectors))
     strengths = np.zeros(len(vectors))
     if not len(later):
         return strengths
-    products = np.maximum(_measure_pairs(vectors, later, earlier, created, closeness), 0.0)
-    products *= (relevance**3)[earlier]
+    dots = np.maximum(_measure_pairs(vectors, later, earlier, created, closeness), 0.0)
+    dots *= (relevance**3)[earlier]
     (starts,) = (later[1:] != later[:-1]).nonzero()
     starts = np.concatenate(([0], starts + 1))
-    strengths[later[starts]] = np.maximum.reduceat(products, starts)
+    strengths[later[starts]] = np.maximum.reduceat(dots, starts)
     return strengths
 
 
@@ -171,12 +171,17 @@ def _measure_pairs(
 ) -> Floats:
     """Return the closeness of the vectors of each (later, earlier) pair of rows."""
     matrix = vectors.astype(np.float32)
+    left, right = np.zeros((2, len(matrix)), dtype=np.bool_)
+    left[later], right[earlier] = True, True
     ascending = bool((created[1:] >= created[:-1]).all())
-    dots = (products_below if ascending else products)(matrix, matrix)[later, earlier].astype(
-        np.float64
-    )
+    if ascending and 2 * left.sum() * right.sum() > left.size**2:
+        dots = products_below(matrix, matrix)[later, earlier]
+    else:  # only products of rows that have a pair
+        dots = products(matrix[left], matrix[right])[
+            left.cumsum()[later] - 1, right.cumsum()[earlier] - 1
+        ]
     lengths = np.sqrt(np.maximum(np.einsum("ij,ij->i", matrix, matrix).astype(np.float64), 1.0))
-    return closeness(dots / (lengths[later] * lengths[earlier]))
+    return closeness(dots.astype(np.float64) / (lengths[later] * lengths[earlier]))
 
 
 def _measure_all_pairs(

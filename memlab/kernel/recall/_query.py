@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -162,7 +162,7 @@ class Content(NamedTuple):
 
 # A word of a speaker's name.
 _WORD = re.compile(r"\w+")
-_ALL = 10_000
+_ALL = 100_000
 """Maximum number of vectors for which one pass computes all similarities.
 
 Features read these similarities later.
@@ -318,17 +318,20 @@ class QuestionFeatures:
         self._near = nearest[order], cosine[order]
         return nearest
 
-    def similarity(self, rows: Rows) -> Scores:
+    def similarity(self, rows: Rows, *, key: Hashable | None = None) -> Scores:
         """Return the cosine of the query with each of the ascending rows.
 
-        Cosines that an earlier call or the search has computed are reused.
+        Cosines that an earlier call or the search has computed are reused. With a ``key``, the
+        vectors of the rows are cached for the next query if they must be read.
         """
         cached_rows, values = self._near
         if not len(cached_rows):
-            return self.state.vectors.similarity(self.vector, rows)
+            return self.state.vectors.similarity(self.vector, rows, key=key)
         position = cached_rows[:-1].searchsorted(rows)
         cosines = values[position]
         (missing,) = (cached_rows[position] != rows).nonzero()
+        if len(missing) and key is not None:
+            return self.state.vectors.similarity(self.vector, rows, key=key)
         if len(missing):
             cosines[missing] = self.state.vectors.similarity(self.vector, rows[missing])
         if len(rows) > len(cached_rows):
@@ -412,6 +415,8 @@ class QuestionFeatures:
 
     def session_lexical(self, contexts: Codes) -> Scores:
         """Return the BM25 score of each session, or 0 for a code of -1."""
+        if not (contexts >= 0).any():
+            return np.zeros(len(contexts))
         sessions = self._lengths.sessions
         codes, columns = compact(contexts.astype(np.int64) + 1)
         scores = group_scores(

@@ -7,7 +7,7 @@ less than a microsecond in a NumPy array, and 3 ms in a Polars frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -359,7 +359,7 @@ class _Sparse(Generic[V]):
         """Whether any row has a value."""
         return bool(self._values)
 
-    def items(self) -> Iterable[tuple[int, V]]:
+    def items(self) -> ItemsView[int, V]:
         """Return the pairs of row and value of all rows that have a value."""
         return self._values.items()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,17 @@ from memlab.subjects.reading.sentences import count_tokens
 _SETTINGS = ("tier-1-tokens", "tier-2-tokens", "tier-3-tokens", "always-kinds", "limit")
 
 
+# Columns of ``Context.frame`` and ``Context.left_out``.
+_INJECTED: dict[str, Any] = {
+    "memory_id": pl.Int64,
+    "tier": pl.Int64,
+    "form": pl.String,
+    "tokens": pl.Int64,
+    "reason": pl.String,
+}
+_LEFT_OUT: dict[str, Any] = {"memory_id": pl.Int64, "what": pl.String, "why": pl.String}
+
+
 @dataclass(frozen=True)
 class Context(Displayed):
     """A prompt context for a task, as ``text``, ``markdown`` or ``messages()``.
@@ -53,12 +65,6 @@ class Context(Displayed):
     hits
         The injected memories as hits of the logged recall, for ``lab.feedback(context.hits[0],
         ...)`` and ``lab.agents.credits.answer(answer, context.hits)``.
-    frame
-        One row per memory, in order: ``memory_id``, ``tier`` (1 always, 2 for the task, 3 further
-        results, shortened), ``form`` ("warning", "note" or "fact"), ``tokens``, ``reason``.
-    left_out
-        One row per memory that might be expected but is missing: ``memory_id``, ``what`` (its
-        text), ``why``.
     pack
         The name of the pack that selected the memories.
     pack_hash
@@ -87,13 +93,28 @@ class Context(Displayed):
     tokens: int
     budget: int
     hits: Hits = field(repr=False)
-    frame: pl.DataFrame = field(repr=False, compare=False)
-    left_out: pl.DataFrame = field(repr=False, compare=False)
+    _memories: Mapping[str, Sequence[Any]] = field(repr=False, compare=False)
+    _missing: Mapping[str, Sequence[Any]] = field(repr=False, compare=False)
     pack: str
     pack_hash: str
     seed: int
     settings: Mapping[str, float | bool | str] = field(repr=False)
     modules: tuple[str, ...] = ()
+
+    # Two frames take as long as a tenth of a recall, and most callers read only the text.
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """One row per memory, in order.
+
+        The columns are ``memory_id``, ``tier`` (1 always, 2 for the task, 3 further results,
+        shortened), ``form`` ("warning", "note" or "fact"), ``tokens`` and ``reason``.
+        """
+        return pl.DataFrame(self._memories, schema=_INJECTED)
+
+    @cached_property
+    def left_out(self) -> pl.DataFrame:
+        """One row per expected memory that is missing: ``memory_id``, ``what`` (its text), ``why``."""
+        return pl.DataFrame(self._missing, schema=_LEFT_OUT)
 
     @property
     def decision(self) -> int | None:
@@ -134,7 +155,7 @@ class Context(Displayed):
 
     def __len__(self) -> int:
         """Return the number of memories in the context."""
-        return len(self.frame)
+        return len(self._memories["memory_id"])
 
     def __bool__(self) -> bool:
         """Return True, even if the context has no memories."""
@@ -225,12 +246,10 @@ class Contexts:
             tokens=sheet.tokens,
             budget=budget,
             hits=hits,
-            frame=injection.frame,
-            left_out=injection.left_out
+            _memories=injection.columns,
+            _missing=injection.left_out
             if hits.off is None
-            else pl.DataFrame(
-                [(None, "all memories", hits.off)], schema=injection.left_out.schema, orient="row"
-            ),
+            else {"memory_id": [None], "what": ["all memories"], "why": [hits.off]},
             pack=pack.name,
             pack_hash=pack.hash,
             seed=self._core.seed,

@@ -21,12 +21,10 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from memlab.kernel.base.arrays import Flags, Rows, Scores
@@ -43,7 +41,6 @@ from memlab.kernel.recall import (
     Ranking,
     Selection,
     best_span,
-    columns,
     is_weak,
 )
 from memlab.kernel.schema import RECALLABLE, RELATIONS
@@ -54,10 +51,12 @@ from memlab.kernel.verbs.recalling.injected import Injected
 from memlab.subjects.context.writing import (
     Entry,
     Sheet,
+    Source,
     find_marks,
     fit_entry,
     make_entry,
     quote_line,
+    read_sources,
 )
 from memlab.subjects.fact_rows import are_valid_at, find_facts, have_status
 from memlab.subjects.reading.sentences import sentence_spans
@@ -99,7 +98,9 @@ class FileNames:
             return np.empty(0, dtype=np.int64)
         if self._lists is None or self._lists() is not lists:
             self._lists, self._read_count, self._parts, self._rows = weakref.ref(lists), 0, {}, {}
-        for row, paths in islice(lists.items(), self._read_count, None):
+        # Passing over the read items takes .1 ms per 5,000.
+        new = lists.items() if len(lists.items()) > self._read_count else ()
+        for row, paths in islice(new, self._read_count, None):
             for path in map(_normalize_path, paths):
                 self._rows.setdefault(path, []).append(row)
                 for part in _split_path(path):
@@ -167,16 +168,6 @@ _MAX_NAME_WORDS = 4
 _WHOLE = 4
 """Maximum tokens of a memory that is not shortened, as a multiple of a shortened one's."""
 
-# Columns of ``Injection.frame`` and ``Injection.left_out``.
-_SCHEMA: dict[str, Any] = {
-    "memory_id": pl.Int64,
-    "tier": pl.Int64,
-    "form": pl.String,
-    "tokens": pl.Int64,
-    "reason": pl.String,
-}
-_LEFT_OUT: dict[str, Any] = {"memory_id": pl.Int64, "what": pl.String, "why": pl.String}
-
 # Reasons for which a memory is missing.
 _BEFORE = "the session has received it"
 _CORRECTED = "a newer memory probably corrects it"
@@ -185,8 +176,7 @@ _NO_ROOM = "no room: the budget has room for {} results of the recall"
 _NO_ROOM_NAMED = "no room in tier {}"
 
 
-@dataclass(frozen=True)
-class _Planned:
+class _Planned(NamedTuple):
     """One memory that will be injected, with its tier and reason."""
 
     entry: Entry
@@ -205,7 +195,9 @@ class Injection:
     def __init__(self, files: FileNames, sheet: Sheet, *, again: bool = False) -> None:
         self._files, self._budget, self._again = files, sheet.budget, again
         self.sheet, self._weak = sheet, False
-        self.frame: pl.DataFrame  # set with ``left_out`` once the slate is known
+        # The columns of the context's frames, once the slate is known
+        self.columns: dict[str, Sequence[Any]]
+        self.left_out: dict[str, Sequence[Any]]
         self._called: dict[int, str] = {}
         self._planned: dict[int, _Planned] = {}
         self._left: dict[int, str] = {}
@@ -215,6 +207,7 @@ class Injection:
         self._marks: dict[int, tuple[str, ...]] = {}
         # A plan asks for the size of each candidate several times.
         self._entries: dict[int, Entry] = {}
+        self._sources: dict[int, Source] = {}
         self._tokens: tuple[Rows, Scores] | None = None
         self._sizes: dict[int, int] = {}
 
@@ -291,7 +284,7 @@ class Injection:
         """
         if len(rows) <= _MAX_NAMED:
             return rows
-        near = self._state.vectors.similarity(query.vector, rows, key=key)
+        near = query.similarity(rows, key=key)
         return np.sort(rows[best(near if before is None else near + 3.0 * before, _MAX_NAMED)])
 
     def _find_entity_facts(self, query: QuestionFeatures) -> Iterable[tuple[str, Rows]]:
@@ -345,6 +338,7 @@ class Injection:
         """Plan the memories of tiers 1 and 2, and rank the rest for exploration and tier 3."""
         # Named memories get at most half of tier 2, so that results of the recall always have room.
         self._pool, self._scores = pool, scores
+        self._count_tokens(pool.rows)
         language = str(self._pack.settings["language"])
         if is_weak(probability, self._question.text, language):
             sheet = Sheet(self._budget, self.sheet.measure, weak=True)
@@ -443,7 +437,7 @@ class Injection:
             "share": lambda: _share_of_best(self._scores),
         }
         policy = self._pack.policies["inject"]
-        values, nulls = policy.arrays(columns(pool, policy, inputs=inputs), order=pool.rows)
+        values, nulls = pool.ask(policy, inputs=inputs)
         positive = np.isfinite(values) & (values > 0)
         return np.where(positive if nulls is None else positive & ~nulls, values, 0.0)
 
@@ -452,11 +446,14 @@ class Injection:
         result, edges = np.zeros(len(rows), dtype=np.bool_), self._state.edges
         if self._pack.settings["linking"] != "corrections":
             return result  # the edges may be about parts of texts
-        met = edges.crossings(rows)
+        (positions,) = is_in_sorted(rows, edges.entered(_UPDATES)).nonzero()
+        if not len(positions):
+            return result
+        met = edges.crossings(rows[positions])
         newer = (edges.relation[met.edge] == _UPDATES) & ~met.outgoing
         newer &= met.neighbour < len(self._state)
         eligible = self._population.keep_members(np.unique(met.neighbour[newer]))
-        result[met.position[newer & np.isin(met.neighbour, eligible)]] = True
+        result[positions[met.position[newer & np.isin(met.neighbour, eligible)]]] = True
         return result
 
     def _are_elsewhere(self, rows: Rows) -> Flags:
@@ -472,10 +469,12 @@ class Injection:
     def _count_tokens(self, rows: Rows) -> Scores:
         """Return the number of tokens of each memory's summary, or of its text if it has none."""
         if self._tokens is None or not np.array_equal(self._tokens[0], rows):
-            texts, summaries = self._state.texts.to_list(rows), self._state.notes["summary"]
+            summaries, sources = self._state.notes["summary"], self._sources
+            if missing := [row for row in rows.tolist() if row not in sources]:
+                sources |= zip(missing, read_sources(self._state, missing), strict=True)
             counts = [
-                -(-self.sheet.measure(summaries.value_at(row) or text or "") // 4)
-                for row, text in zip(rows.tolist(), texts, strict=True)
+                -(-self.sheet.measure(summaries.value_at(row) or sources[row].text) // 4)
+                for row in rows.tolist()
             ]
             self._tokens = rows, np.array(counts, dtype=np.float64)
         return self._tokens[1]
@@ -484,7 +483,7 @@ class Injection:
         """Return an entry for a memory, with at most ``maximum`` tokens; with ``whole``, never only its best sentence."""
         return make_entry(
             self._state,
-            row,
+            self._sources[row],
             maximum=maximum,
             day=self._days,
             marks=self._marks.get(row, ()),
@@ -631,25 +630,20 @@ class Injection:
         for entry in self._map:
             self.sheet.add(entry)
         planned = [self._planned[id] for id in slate.shown]  # in the order of the slate
-        columns = (
-            slate.shown,
-            [memory.tier for memory in planned],
-            [memory.entry.form for memory in planned],
-            [-(-self.sheet.add(memory.entry) // 4) for memory in planned],
-            [memory.reason for memory in planned],
-        )
+        self.columns = {
+            "memory_id": slate.shown,
+            "tier": [memory.tier for memory in planned],
+            "form": [memory.entry.form for memory in planned],
+            "tokens": [-(-self.sheet.add(memory.entry) // 4) for memory in planned],
+            "reason": [memory.reason for memory in planned],
+        }
         self.sheet.check()
-        self.frame = pl.DataFrame(dict(zip(_SCHEMA, columns, strict=True)), schema=_SCHEMA)
         left_out = {id: why for id, why in self._left.items() if id not in self._planned}
-        texts = self._state.texts.to_list(np.array(list(left_out), dtype=np.int64) - 1)
-        self.left_out = pl.DataFrame(
-            {
-                "memory_id": list(left_out),
-                "what": list(map(clip, texts)),
-                "why": list(left_out.values()),
-            },
-            schema=_LEFT_OUT,
-        )
+        self.left_out = {
+            "memory_id": list(left_out),
+            "what": [clip(self._sources[id - 1].text) for id in left_out],
+            "why": list(left_out.values()),
+        }
 
     def body(self) -> dict[str, Any]:
         """Return the token budget and the repetition of memories as fields of the recall event."""
@@ -657,14 +651,15 @@ class Injection:
 
     def events(self, decision: int) -> dict[str, dict[str, Any]]:
         """Return an "inject" event with the injected memories."""
-        if not len(self.frame):
+        ids = self.columns["memory_id"]
+        if not ids:
             return {}
         question = self._question
         origin = {"agent": self._agent, "project": question.project, "session": question.session}
         return {
             "inject": {
                 "decision": decision,
-                "ids": self.frame["memory_id"].to_list(),
+                "ids": list(ids),
                 "tokens": self.sheet.tokens,
                 "budget": self._budget,
                 **{name: value for name, value in origin.items() if value},

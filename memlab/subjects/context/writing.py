@@ -16,16 +16,17 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from numbers import Real
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Called, describe_value
-from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.clock import DAY, from_micros
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import WEAK, Candidates, Population
@@ -255,9 +256,38 @@ class Sheet:
         )
 
 
+class Source(NamedTuple):
+    """The fields of a memory that an entry states."""
+
+    row: int
+    text: str
+    day: int
+    kind: str | None
+    speaker: str | None
+    status: str | None
+    subject: str | None
+    predicate: str | None
+    object: str | None
+    value: str | None
+
+
+def read_sources(state: State, rows: Sequence[int]) -> list[Source]:
+    """Return the fields of memories; reading by column costs a fifth of reading by row."""
+    index = np.array(rows, dtype=np.int64)
+    columns: list[Sequence[str | None]] = []
+    for names in map(state.names.__getitem__, Source._fields[3:]):
+        vocabulary = names.vocabulary
+        columns.append(
+            [vocabulary[code] if code >= 0 else None for code in names.codes[index].tolist()]
+        )
+    texts = [text or "" for text in state.texts.to_list(index)]
+    days = (state.numbers["created"].values[index] // DAY).astype(np.int64).tolist()
+    return list(map(Source, rows, texts, days, *columns))
+
+
 def make_entry(
     state: State,
-    row: int,
+    source: Source,
     *,
     maximum: int,
     day: bool = False,
@@ -273,9 +303,9 @@ def make_entry(
     for mark in marks:
         room = maximum - -(-max(measure(mark), measure(escape_markdown(mark))) // 4) - 1
         if room >= MIN_TOKENS:
-            entry = _write_entry(state, row, room, day, excerpt, measure)
+            entry = _write_entry(state, source, room, day, excerpt, measure)
             return replace(entry, words=f"{entry.words} {mark}")
-    return _write_entry(state, row, maximum, day, excerpt, measure)
+    return _write_entry(state, source, maximum, day, excerpt, measure)
 
 
 def make_marks(*, uncertain: bool, contradicts: Sequence[str]) -> tuple[str, ...]:
@@ -292,30 +322,27 @@ def make_marks(*, uncertain: bool, contradicts: Sequence[str]) -> tuple[str, ...
 
 
 def _write_entry(
-    state: State, row: int, maximum: int, day: bool, excerpt: Excerpt | None, measure: Size
+    state: State, source: Source, maximum: int, day: bool, excerpt: Excerpt | None, measure: Size
 ) -> Entry:
     """Return an entry that states a memory's fact, or else its summary, procedure or text.
 
     With ``day``, notes without files begin with their day (UTC) and their speaker.
     """
     # A fact too long for the budget becomes a note, which can be shortened.
-    names = state.names
-    subject = names["subject"].value_at(row)
-    predicate = None if subject is None else names["predicate"].value_at(row)
-    value = predicate and (names["object"].value_at(row) or names["value"].value_at(row))
+    row, subject, predicate = source.row, source.subject, source.predicate
+    value = predicate and (source.object or source.value)
     if subject is not None and predicate is not None and value is not None:
-        staged = " (staged)" * (names["status"].value_at(row) == "staged")
+        staged = " (staged)" * (source.status == "staged")
         _, words = phrase_fact(predicate, " ".join(value.split()))
         entity = quote_line(subject).upper()
         fact = Entry(row + 1, "fact", f"{quote_line(words)}{staged}", "", entity, measure)
         if entity and fact.size <= 4 * maximum:
             return fact
-    kind = names["kind"].value_at(row) or ""
+    kind, speaker, text = source.kind or "", source.speaker, source.text
     form = "warning" if kind in WARNINGS else "note"
     # a paragraph of a note may name its subject in a heading only
-    speaker = names["speaker"].value_at(row)
-    (title,) = state.prefixes([row]) if speaker is None else (None,)
-    text = add_prefix(state.texts.value_at(row) or "", title)
+    if speaker is None and state.names["title"].vocabulary:
+        text = add_prefix(text, *state.prefixes([row]))
     if excerpt is not None and measure(text) > 4 * maximum:
         text = excerpt(text)
     steps = _write_steps(state, row)
@@ -333,11 +360,20 @@ def _write_entry(
         if measure(with_head.head) <= 2 * maximum:
             return fit_entry(with_head, maximum)
     if day and form == "note" and not steps and not files:
-        source = f", {quote_line(speaker)}" if speaker else ""
-        words = (
-            f"{from_micros(int(state.numbers['created'].values[row])):%Y-%m-%d}{source}: {words}"
-        )
+        by = f", {quote_line(speaker)}" if speaker else ""
+        words = f"{_format_day(source.day)}{by}: {words}"
     return fit_entry(Entry(row + 1, form, words, measure=measure), maximum)
+
+
+# The entries of a context share few days, and formatting one costs as much as quoting a text.
+@lru_cache(maxsize=4096)
+def _format_day(day: int) -> str:
+    """Return the date of a day since 1970 (UTC).
+
+    >>> _format_day(1)
+    '1970-01-02'
+    """
+    return f"{from_micros(day * DAY):%Y-%m-%d}"
 
 
 def fit_entry(entry: Entry, maximum: int) -> Entry:
