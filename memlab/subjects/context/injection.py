@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
@@ -403,16 +404,16 @@ class Injection:
 
         Whole results come before short ones.
         """
-        whole, skipped = [], []
-        minimum = 4 * self._count_tokens(self._pool.rows)
+        whole, skipped, rows = [], [], self._pool.rows.tolist()
+        sizes = np.where(self._two > 0, 4 * self._count_tokens(self._pool.rows), np.inf).tolist()
         for position in order.tolist():
-            cost = room + 1
-            if self._two[position] > 0 and minimum[position] <= room:
-                cost = self.sheet.cost(self._make_whole_entry(int(self._pool.rows[position])))
+            row, cost = rows[position], room + 1
+            if sizes[position] <= room:
+                cost = self.sheet.cost(self._make_whole_entry(row))
             if cost <= room:
                 room -= cost
                 whole.append(position)
-                self._sizes[int(self._pool.rows[position]) + 1] = cost
+                self._sizes[row + 1] = cost
             else:
                 skipped.append(position)
         short = skipped[: room // (4 * self._unit)]
@@ -428,7 +429,7 @@ class Injection:
             "role": lambda: np.array([agent.rpartition(":")[2]] * count, dtype=object),
             "in-task": lambda: is_in_sorted(pool.rows, self._in_task),
             "called": lambda: self._are_called,
-            "elsewhere": lambda: self._are_elsewhere(pool.rows),
+            "elsewhere": lambda: self._are_elsewhere,
             "injected": lambda: self._are_injected,
             "tokens": lambda: self._count_tokens(pool.rows),
             "budget": lambda: np.full(count, float(budget)),
@@ -456,8 +457,10 @@ class Injection:
         result[positions[met.position[newer & np.isin(met.neighbour, eligible)]]] = True
         return result
 
-    def _are_elsewhere(self, rows: Rows) -> Flags:
-        """Return a mask of the rows with files of which the task names none; all False if it names no file or module."""
+    @cached_property
+    def _are_elsewhere(self) -> Flags:
+        """A mask of the candidates with files of which the task names none; all False if it names no file or module."""
+        rows = self._pool.rows
         if not len(self._of_task) and not self._spoken_of:
             return np.zeros(len(rows), dtype=np.bool_)
         files = self._state.lists["files"]

@@ -120,7 +120,7 @@ class Entry:
     """One memory as a line of a prompt, with an optional heading.
 
     ``head`` is a line above it, ``entity`` the entity whose line it continues, and ``measure`` the
-    size of a text.
+    size of a text. ``text`` and ``markdown`` are its forms, with the entity or the heading.
     """
 
     memory: int
@@ -130,34 +130,19 @@ class Entry:
     entity: str = ""
     measure: Size = field(default=_count_bytes, compare=False, repr=False)
 
-    @property
-    def mark(self) -> str:
-        """The character that starts the line: "!" for a warning, otherwise "-"."""
-        return "!" if self.form == "warning" else "-"
-
-    # A context measures each entry and then renders it in both forms, so each form is computed once.
-    @cached_property
-    def text(self) -> str:
-        """The entry as plain text, preceded by the entity or heading if there is one."""
+    # A context renders almost each entry in both forms; a cached property would take a lock.
+    def __post_init__(self) -> None:
+        words, warns = escape_markdown(self.words), self.form == "warning"
+        line = f"{'!' if warns else '-'} {self.words}\n"
+        mark = "! " if warns else ""
         if self.entity:
-            return f"- {self.entity} CONTEXT: {self.words}.\n"
-        return (
-            f"{self.head}\n{self.mark} {self.words}\n"
-            if self.head
-            else f"{self.mark} {self.words}\n"
-        )
-
-    @cached_property
-    def markdown(self) -> str:
-        """The entry as Markdown, preceded by the entity or heading if there is one."""
-        if self.entity:
-            return (
-                f"> - **{escape_markdown(self.entity)} CONTEXT:** {escape_markdown(self.words)}.\n"
-            )
-        mark = "! " * (self.form == "warning")
-        if self.head:
-            return f"> - **{escape_markdown(self.head)}** {mark}{escape_markdown(self.words)}\n"
-        return f"> - {mark}{escape_markdown(self.words)}\n"
+            self.text = f"- {self.entity} CONTEXT: {self.words}.\n"
+            self.markdown = f"> - **{escape_markdown(self.entity)} CONTEXT:** {words}.\n"
+        elif self.head:
+            self.text = f"{self.head}\n{line}"
+            self.markdown = f"> - **{escape_markdown(self.head)}** {mark}{words}\n"
+        else:
+            self.text, self.markdown = line, f"> - {mark}{words}\n"
 
     @cached_property
     def size(self) -> int:
