@@ -131,18 +131,3 @@ class TestInARecall:
     def test_files_and_tags(self, ask):
         assert ask("what is in board.py", "names-file") == {1: 0, 2: 1, 3: 0}
         assert ask("our travel plans", "names-tag") == {1: 1, 2: 0, 3: 0}
-
-
-pieces = st.text("ab./\\\\A", max_size=7)
-
-
-@given(st.lists(pieces, max_size=4), pieces)
-def test_files_are_named_as_a_slow_reference_says(queried, path):
-    """Compare with every end of the path, which `file_namer` skips if the name of the file occurs nowhere."""
-    question = " ".join(queried)
-    said = {piece.lower().replace("\\", "/").strip("./") for piece in question.split()} - {""}
-    parts = [part for part in path.lower().replace("\\", "/").split("/") if part not in ("", ".")]
-    ends = {"/".join(parts[start:]).strip("./") for start in range(len(parts))}
-    stem = parts[-1].rpartition(".")[0] if parts else ""
-    named = not ends.isdisjoint(said) or (len(stem) >= 3 and stem in said)
-    assert file_namer(frozenset(), question)(path) == named

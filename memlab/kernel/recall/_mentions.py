@@ -394,16 +394,11 @@ def file_namer(stop_words: frozenset[str], question: str) -> Callable[[str], boo
         ""
     }
 
-    ends = {piece.rpartition("/")[2] for piece in pieces}
-
     def is_named(path: str) -> bool:
         """Return whether the query names a file."""
-        path = path.lower().replace("\\", "/")
-        name = path[path.rfind("/") + 1 :]
-        # Most files end otherwise than each piece of the query, and need not be split.
-        if name == name.strip(".") != "" and ends.isdisjoint((name, name.rpartition(".")[0])):
-            return False
-        parts = [part for part in path.split("/") if part and part != "."]
+        parts = [
+            part for part in path.lower().replace("\\", "/").split("/") if part and part != "."
+        ]
         if any(
             "/".join(parts[start:]).strip("./") in pieces
             for start in range(max(len(parts) - _DEEP, 0), len(parts))
@@ -487,8 +482,7 @@ class Triggers:
         lists = state.lists["triggers"]
         if self._source is None or self._source() is not lists:
             self._source, self._count, self._index = weakref.ref(lists), 0, {}
-        new = lists.items() if len(lists.items()) > self._count else ()
-        for row, triggers in islice(new, self._count, None):
+        for row, triggers in islice(lists.items(), self._count, None):
             for parts in map(_split_trigger, triggers):
                 start = max(parts, key=len)[:_START]
                 self._index.setdefault(start, {}).setdefault(parts, []).append(row)
