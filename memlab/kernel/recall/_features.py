@@ -77,7 +77,7 @@ def takes_over(
     strengths = np.zeros(len(vectors))
     if not len(later):
         return strengths
-    dots = np.maximum(_measure_pairs(vectors, later, earlier, created, closeness), 0.0)
+    dots = np.maximum(_measure_pairs(vectors, later, earlier, closeness), 0.0)
     dots *= (relevance**3)[earlier]
     (starts,) = (later[1:] != later[:-1]).nonzero()
     starts = np.concatenate(([0], starts + 1))
@@ -166,15 +166,13 @@ def _measure_pairs(
     vectors: Components,
     later: Ints,
     earlier: Ints,
-    created: Values,
     closeness: Callable[[Scores], Scores],
 ) -> Floats:
     """Return the closeness of the vectors of each (later, earlier) pair of rows."""
     matrix = vectors.astype(np.float32)
     left, right = np.zeros((2, len(matrix)), dtype=np.bool_)
     left[later], right[earlier] = True, True
-    ascending = bool((created[1:] >= created[:-1]).all())
-    if ascending and 2 * left.sum() * right.sum() > left.size**2:
+    if 2 * left.sum() * right.sum() > left.size**2 and (later > earlier).all():
         dots = products_below(matrix, matrix)[later, earlier]
     else:  # only products of rows that have a pair
         dots = products(matrix[left], matrix[right])[
@@ -188,11 +186,8 @@ def _measure_all_pairs(
     vectors: Components, wanted: Flags, closeness: Callable[[Scores], Scores]
 ) -> Floats:
     """Return f64[rows, rows]: the closeness of the pairs in ``wanted``, or -1 for others."""
-    matrix = vectors.astype(np.float32)
-    dots = products(matrix, matrix).astype(np.float64)
-    lengths = np.sqrt(np.maximum(dots.diagonal(), 1.0))
-    pairs = np.full(dots.shape, -1.0)
-    pairs[wanted] = closeness(dots[wanted] / (lengths[:, None] * lengths)[wanted])
+    pairs = np.full(wanted.shape, -1.0)
+    pairs[wanted] = _measure_pairs(vectors, *wanted.nonzero(), closeness)
     return pairs
 
 
