@@ -187,7 +187,8 @@ def _measure_all_pairs(
 ) -> Floats:
     """Return f64[rows, rows]: the closeness of the pairs in ``wanted``, or -1 for others."""
     pairs = np.full(wanted.shape, -1.0)
-    pairs[wanted] = _measure_pairs(vectors, *wanted.nonzero(), closeness)
+    later, earlier = wanted.nonzero()
+    pairs[wanted] = _measure_pairs(vectors, later, earlier, closeness)
     return pairs
 
 
