@@ -575,8 +575,7 @@ class MissingExtra(MemlabError, ImportError):
             state = f", which is installed but cannot be imported ({type(fault).__name__}: {fault})"
             option = "--force-reinstall "
         super().__init__(
-            f"{feature} needs {package}{state}. "
-            f"Install it with: pip install {option}'memlab-core[{extra}]'"
+            f"{feature} needs {package}{state}. Install it with: pip install {option}'memlab-core[{extra}]'"
         )
 
 

@@ -7,72 +7,19 @@ not warn is ``memlab.dialect``, the name under which the files of packs require 
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# Packages and modules that moved as a whole, by the package that contains them now.
-_PACKAGES = {
-    "kernel": (
-        *(
-            "embedding",
-            "english",
-            "extension",
-            "graph",
-            "index",
-            "journal",
-            "language",
-            "policies",
-            "privacy",
-        ),
-        *("recall", "registry", "schema", "slates", "state", "storage", "version"),
-    ),
-    "kernel.base": ("arguments", "clock", "disk", "display", "printable", "progress", "scratch"),
-    "subjects": ("drawing", "lab", "loopback", "models", "opening", "verifiers"),
-    "science": ("bench", "breeding", "evaluation", "examples", "history", "simulation"),
-    "io": ("adapters", "ingest", "serving"),
-    "ui": ("cli", "demo", "notebook", "widgets"),
-}
-
-# Modules of verbs that moved to the kernel.
-_VERBS = (
-    "core",
-    "corrections",
-    "features",
-    "feedback",
-    "graph",
-    "policies",
-    "recalling",
-    "remembering",
+FORMER_PATHS: dict[str, str] = json.loads(
+    Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
 )
-
-FORMER_PATHS = {
-    **{
-        f"memlab.{name}": f"memlab.{group}.{name}"
-        for group, names in _PACKAGES.items()
-        for name in names
-    },
-    **dict.fromkeys(("memlab.interrupts", "memlab.worker"), "memlab.kernel.base.threads"),
-    "memlab.latencies": "memlab.kernel.verbs.core",
-    "memlab.moving": "memlab.io.formats",
-    "memlab.operations": "memlab.subjects.programs",
-    "memlab.subjects.attribution.confidence": "memlab.subjects.attribution.known",
-    "memlab.subjects.attribution.transcript": "memlab.subjects.attribution.attribution",
-    "memlab.subjects.clusters.graph": "memlab.subjects.clusters.clusters",
-    "memlab.subjects.clusters.layers": "memlab.subjects.clusters.topology",
-    "memlab.subjects.context.metrics": "memlab.subjects.context.context",
-    "memlab.reading": "memlab.io.formats",
-    "memlab.subjects.retention.curves": "memlab.subjects.retention.forecast",
-    "memlab.subjects.retention.schedule": "memlab.subjects.retention.retention",
-    **{
-        f"memlab.subjects.{name}": f"memlab.kernel.verbs.{name}"
-        for name in (*_VERBS, "results", "seam")
-    },
-}
 """Former path of each package or module, and its current path."""
 
 # Paths that do not warn, because files of packs contain them.

@@ -70,8 +70,7 @@ class Identity:
         ):
             if text is not None and (not text or len(text) > _MAX_LENGTH):
                 raise InputError(
-                    f"The {what} of an agent or viewer must have 1 to {_MAX_LENGTH} "
-                    f"characters, not {text!r:.60}."
+                    f"The {what} of an agent or viewer must have 1 to {_MAX_LENGTH} characters, not {text!r:.60}."
                 )
             if text is not None:
                 refuse(validate_text(text, where=what), what)
@@ -166,8 +165,7 @@ class Identity:
         """Raise NotPermitted if a field names a writer other than this identity."""
         if value is not None and value != own:
             raise NotPermitted(
-                f"{self._label} can write only in its own name, not as {value!r}: leave "
-                f"{field}= out."
+                f"{self._label} can write only in its own name, not as {value!r}: leave {field}= out."
             )
 
     @property

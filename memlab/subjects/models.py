@@ -660,8 +660,7 @@ def _parse_address(url: str) -> tuple[Api, SplitResult]:
         )
     if parts.username is not None or parts.password is not None:
         raise InputError(
-            "LanguageModel(url=...): an address must not contain a user or a password. "
-            "Pass a secret as key=."
+            "LanguageModel(url=...): an address must not contain a user or a password. Pass a secret as key=."
         )
     api, path = find_api(parts.path)
     return api, parts._replace(path=path)

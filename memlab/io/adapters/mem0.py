@@ -238,8 +238,7 @@ class Mem0Memory:
         for field, owner in (filters or {}).items():
             if field not in owners:
                 raise InputError(
-                    f"{describe_value(field)} is not an owner field of a memory. "
-                    f"{did_you_mean(field, owners)}"
+                    f"{describe_value(field)} is not an owner field of a memory. {did_you_mean(field, owners)}"
                 )
             owners[field] = owner if owners[field] is None else owners[field]
         scope = _build_scope(**owners)

@@ -233,8 +233,7 @@ def _select_memories(frame: pl.DataFrame, where: pl.Expr | None, project: str | 
             raise InputError(f"where cannot be evaluated on lab.memories: {error}") from None
         if chosen.dtype != pl.Boolean or len(chosen) not in (1, len(frame)):
             raise InputError(
-                f"where must give true or false for each memory, not {len(chosen)} values "
-                f"of type {chosen.dtype}."
+                f"where must give true or false for each memory, not {len(chosen)} values of type {chosen.dtype}."
             )
         selected = selected & (
             chosen if len(chosen) == len(frame) else chosen.new_from_index(0, len(frame))

@@ -247,8 +247,7 @@ def check_digest(path: str | Path, expected: str) -> str:
     actual = digest(path)
     if expected and actual != expected.strip().lower():
         raise DatasetError(
-            f"{path} has the sha256 {actual}, but {expected} was expected: it is another "
-            "version of the data."
+            f"{path} has the sha256 {actual}, but {expected} was expected: it is another version of the data."
         )
     return actual
 

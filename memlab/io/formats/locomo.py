@@ -264,8 +264,7 @@ def correct_evidence(
         applied += 1
     if not applied:
         raise DatasetError(
-            f"{path} corrects no question of the loaded conversations: "
-            f"{', '.join(index_by_name) or 'there are none'}."
+            f"{path} corrects no question of the loaded conversations: {', '.join(index_by_name) or 'there are none'}."
         )
     return tuple(
         replace(labelled, questions=tuple(corrected))

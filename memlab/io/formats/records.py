@@ -435,8 +435,7 @@ def _check_header(fields: dict[str, Any]) -> None:
         raise Wrong(f"schema must be a version number of at least 1, not {schema!r:.60}.", "schema")
     if schema > SCHEMA:
         raise Wrong(
-            f"A newer memlab wrote the file (schema {schema:g}; this memlab reads schemas "
-            f"up to {SCHEMA}). Update memlab.",
+            f"A newer memlab wrote the file (schema {schema:g}; this memlab reads schemas up to {SCHEMA}). Update memlab.",
             "schema",
         )
     valid = isinstance(lab, str) and 0 < len(lab) <= 200

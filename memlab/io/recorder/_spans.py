@@ -96,8 +96,7 @@ def read_spans(path: str | Path, feedback: pl.DataFrame | None = None) -> Slates
     if not decisions:
         raise DatasetError(
             f"{path} has no search_memory span with gen_ai.memory.records (spans "
-            f"of searches without it: {missing:,}). Switch on the capture of content in the "
-            "program that writes the trace."
+            f"of searches without it: {missing:,}). Switch on the capture of content in the program that writes the trace."
         )
     pool = to_table(candidates)
     exposures = pool.select("decision", "memory_id")

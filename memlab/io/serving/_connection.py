@@ -181,8 +181,7 @@ def read_clients(path: Path, *, labs: bool = False) -> list[Client]:
             # the permissions of the open file: the path could lead to another file a moment later
             if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
                 raise InputError(
-                    f"{path} contains tokens, and other users can read or change it. "
-                    f"Run: chmod 600 {path}"
+                    f"{path} contains tokens, and other users can read or change it. Run: chmod 600 {path}"
                 )
             text = file.read(_MAX_FILE_BYTES).decode()
         tables = tomllib.loads(text)
@@ -243,8 +242,7 @@ def check_token(token: str, where: str) -> None:
         or " " in token
     ):
         raise InputError(
-            f"{where}: a token needs at least {SHORTEST_TOKEN} characters, "
-            "which are printable ASCII without spaces."
+            f"{where}: a token needs at least {SHORTEST_TOKEN} characters, which are printable ASCII without spaces."
         )
 
 

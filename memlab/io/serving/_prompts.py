@@ -58,8 +58,7 @@ def write_prompt(connection: Connection, name: str, arguments: Mapping[str, str]
     value = arguments.get(prompt.argument, "").strip()
     if (prompt.required and not value) or len(value) > _MAX_LENGTH:
         raise InputError(
-            f"{name}: {prompt.argument} must have 1 to {_MAX_LENGTH:,} characters, not "
-            f"{len(value):,}."
+            f"{name}: {prompt.argument} must have 1 to {_MAX_LENGTH:,} characters, not {len(value):,}."
         )
     return prompt.write(connection, value)
 

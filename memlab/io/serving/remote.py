@@ -550,8 +550,7 @@ def _split(url: str, *, insecure: bool) -> SplitResult:
     if parts.scheme == "http" and not is_loopback(host) and not insecure:
         raise InputError(
             f"Plain http to {host} would expose the token and the memories to the network. "
-            "Use https, or a tunnel to this machine such as SSH's. insecure=True uses "
-            "plain http anyway."
+            "Use https, or a tunnel to this machine such as SSH's. insecure=True uses plain http anyway."
         )
     return parts._replace(path=parts.path if parts.path.strip("/") else "/mcp")
 

@@ -156,15 +156,12 @@ _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff"
 )
-_ALIKE = {
-    "A": "АΑᴀ", "B": "ВΒ", "C": "СϹᴄ", "D": "Ꭰ", "E": "ЕΕᴇ", "F": "Ϝ", "G": "Ԍ", "H": "НΗ", "I": "ІΙӀ", "J": "ЈͿ",
-    "K": "КΚᴋ", "M": "МΜ", "N": "Ν", "O": "ОΟՕ", "P": "РΡ", "Q": "Ԛ", "S": "ЅՏ", "T": "ТΤ", "U": "Ս", "V": "Ѵᴠ",
-    "W": "Ԝᴡ", "X": "ХΧ", "Y": "УΥҮ", "Z": "Ζᴢ", "a": "аαɑ", "b": "Ьƅ", "c": "сϲ", "d": "ԁ", "e": "еҽ", "f": "ẝ",
-    "g": "ɡց", "h": "һհ", "i": "іιɩı", "j": "јϳ", "k": "кκ", "l": "ӏⅼ", "m": "мⅿ", "n": "ոη", "o": "оοօσᴏ", "p": "рρ",
-    "q": "ԛզ", "r": "гᴦ", "s": "ѕꜱ", "t": "тτ", "u": "υսᴜ", "v": "νѵ", "w": "ԝѡ", "x": "хχ", "y": "уγү", "z": "ᴢ",
-    "3": "З", "-": "‐‑‒–—−﹘﹣", ".": "․", ":": "։꞉∶", "/": "∕⁄⧸", "=": "꞊",
-}  # fmt: skip
-"""Each Latin character with the characters of other alphabets that look like it."""
+_ALIKE = (
+    "AАΑᴀ BВΒ CСϹᴄ DᎠ EЕΕᴇ FϜ GԌ HНΗ IІΙӀ JЈͿ KКΚᴋ MМΜ NΝ OОΟՕ PРΡ QԚ SЅՏ TТΤ UՍ VѴᴠ WԜᴡ XХΧ YУΥҮ ZΖᴢ "
+    "aаαɑ bЬƅ cсϲ dԁ eеҽ fẝ gɡց hһհ iіιɩı jјϳ kкκ lӏⅼ mмⅿ nոη oоοօσᴏ pрρ qԛզ rгᴦ sѕꜱ tтτ uυսᴜ vνѵ wԝѡ xхχ "
+    "yуγү zᴢ 3З -‐‑‒–—−﹘﹣ .․ :։꞉∶ /∕⁄⧸ =꞊"
+)
+"""Groups of a Latin character and the characters of other alphabets that look like it."""
 
 
 @cache  # built when a text first has a character outside ASCII
@@ -173,7 +170,7 @@ def _plain_of() -> tuple[re.Pattern[str], dict[int, str]]:
 
     The table maps look-alike characters to Latin characters.
     """
-    table = {ord(foreign): latin for latin, alike in _ALIKE.items() for foreign in alike}
+    table = {ord(foreign): latin for latin, *alike in _ALIKE.split() for foreign in alike}
     table |= {0xFF01 + offset: chr(0x21 + offset) for offset in range(94)}
     for first, count, latin in (
         *((0x1D400 + 52 * style, 26, "A") for style in range(13)),

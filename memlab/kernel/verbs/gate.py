@@ -142,8 +142,7 @@ class Switches(Projection):
     @property
     def frame(self) -> pl.DataFrame:
         """A frame with the project (null for all), start and reason of each switch."""
-        frame = pl.DataFrame(self.dump(), schema=_SCHEMA).sort("project", nulls_last=False)
-        return frame.with_columns(pl.col("since").cast(pl.Datetime("us", "UTC")))
+        return _build_frame(self.dump(), _SCHEMA)
 
     def dump(self) -> Any:
         """Return the switches as a list of dicts, for a snapshot."""
@@ -202,8 +201,7 @@ class Consents(Projection):
     @property
     def frame(self) -> pl.DataFrame:
         """A frame with the project, start, creator, reason and embedder of each consent."""
-        frame = pl.DataFrame(self.dump(), schema=_CONSENTS).sort("project", nulls_last=False)
-        return frame.with_columns(pl.col("since").cast(pl.Datetime("us", "UTC")))
+        return _build_frame(self.dump(), _CONSENTS)
 
     def dump(self) -> Any:
         """Return the consents as a list of dicts, for a snapshot."""
@@ -215,6 +213,12 @@ class Consents(Projection):
             row["project"]: {name: row[name] for name in _CONSENTS if name != "project"}
             for row in dumped
         }
+
+
+def _build_frame(rows: Any, schema: Any) -> pl.DataFrame:
+    """Return a frame of switches or consents, sorted by project."""
+    frame = pl.DataFrame(rows, schema=schema).sort("project", nulls_last=False)
+    return frame.with_columns(pl.col("since").cast(pl.Datetime("us", "UTC")))
 
 
 def describe_disclosure(store: Store) -> str:

@@ -106,14 +106,12 @@ def _freeze(contract: Contract, folder: Path) -> None:
         changed = sorted(name for name in mine if other.get(name) != mine[name])
     except (OSError, ValueError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"{path}, which should state the options and data of a run, cannot be read: "
-            f"{error}. Name another folder."
+            f"{path}, which should state the options and data of a run, cannot be read: {error}. Name another folder."
         ) from None
     if changed:
         raise InputError(
             f"The folder {folder} belongs to a run with other options or data: "
-            f"{', '.join(changed)} differ. Name another folder, or repeat the options of "
-            "that run."
+            f"{', '.join(changed)} differ. Name another folder, or repeat the options of that run."
         )
 
 

@@ -273,8 +273,7 @@ def _open_copies(
     if isinstance(lab, Lab):
         if packs is not None:
             raise InputError(
-                "An open lab is measured under its own pack only. Pass the path of the "
-                "lab to measure other packs."
+                "An open lab is measured under its own pack only. Pass the path of the lab to measure other packs."
             )
         yield {lab.policies.pack.name: lab}
         return

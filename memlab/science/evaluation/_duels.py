@@ -601,8 +601,7 @@ def _check_exposures(duel: Duel, log: Log) -> None:
             raise InputError(
                 f"Recall {log.decisions['decision'][index]} shows {count[index]:.0f} items, and the results of "
                 f"{top_k.name} have {size}. With design ab, a recall must show the results of one pack: log what it "
-                "showed, "
-                f"or leave it out with slates.filter."
+                f"showed, or leave it out with slates.filter."
             )
 
 

@@ -309,8 +309,7 @@ def _sum_disk(
         return partial(log, policies, **options)
     if isinstance(log, pl.LazyFrame):
         raise InputError(
-            "executor= runs one task per file, and a lazy frame has no files. Pass the path of a folder of Parquet "
-            "files."
+            "executor= runs one task per file, and a lazy frame has no files. Pass the path of a folder of Parquet files."
         )
     task = functools.partial(sum_file, policies, options)
     return Sums.merge(run_tasks(task, find_files(Path(log)), executor))

@@ -360,14 +360,12 @@ def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, lis
     if by is None:
         raise InputError(
             "The labels have no column decision or question, only "
-            f"{', '.join(labels.columns)}. Add one of them, so that labels can be matched "
-            "to recalls."
+            f"{', '.join(labels.columns)}. Add one of them, so that labels can be matched to recalls."
         )
     if not {"memory_id", "ref"} & set(labels.columns):
         raise InputError(
             "The labels have no column memory_id or ref, only "
-            f"{', '.join(labels.columns)}. Add one of them, so that the wanted memories "
-            "are named."
+            f"{', '.join(labels.columns)}. Add one of them, so that the wanted memories are named."
         )
     id_type = log.decisions["decision"].dtype
     if by == "decision":
@@ -379,8 +377,7 @@ def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, lis
     if labels[by].dtype != recalls[by].dtype:
         raise InputError(
             f"The column {by} is {labels[by].dtype} in the labels and {recalls[by].dtype} in the decisions ({id_type} "
-            "ids). "
-            f"Cast the labels to that type."
+            f"ids). Cast the labels to that type."
         )
     numbered = number_recalls(recalls)
     memory_type = log.ids["memory_id"].dtype

@@ -320,8 +320,7 @@ def _read_relevant_items(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, 
         if checked[name].dtype != log.ids[name].dtype:
             raise InputError(
                 f"The column {name} is {checked[name].dtype} in the labels and {log.ids[name].dtype} in the candidates. "
-                "Cast "
-                f"the labels to that type."
+                f"Cast the labels to that type."
             )
     bad = checked.with_row_index("row").filter(
         ~pl.col("relevance").is_in([0.0, 1.0]) | pl.col("relevance").is_null()

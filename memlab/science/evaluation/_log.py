@@ -436,10 +436,7 @@ class Log:
         """Return a phrase for captions with the hashes and seeds of the log and the policies."""
         policies = "".join(f"{name} {(text or 'unknown')[:12]}, " for name, text in hashes.items())
         seeds = ", ".join(map(str, self.seeds)) or "not logged"
-        return (
-            f"SHA-256: {policies}log {self.digest()[:16]}; seed of the draws: {seeds}; "
-            f"memlab {__version__}."
-        )
+        return f"SHA-256: {policies}log {self.digest()[:16]}; seed of the draws: {seeds}; memlab {__version__}."
 
     def sum_by_cluster(self, totals: Floats) -> Floats:
         """Sum rows of recalls within each cluster: f64[clusters, width]."""

@@ -226,8 +226,7 @@ def _sum_slates(
     if len(rankers) > _POLICIES:
         raise InputError(
             f"There are {len(rankers)} policies, but sums can hold at most {_POLICIES}, "
-            "because they store totals of every pair. Evaluate them in groups with the "
-            "same baseline."
+            "because they store totals of every pair. Evaluate them in groups with the same baseline."
         )
     targets, refused = find_targets(
         rankers, log, prepared.schema, prepared.fingerprints, None, whole=False

@@ -109,8 +109,7 @@ def read_data(
     if start is None:
         if lab is None:
             raise InputError(
-                "The data come from no lab, so there is no active pack to start from. "
-                "Name a policy: start=."
+                "The data come from no lab, so there is no active pack to start from. Name a policy: start=."
             )
         start = lab.policies.pack
     if isinstance(start, str) and start in slates.candidates.collect_schema():

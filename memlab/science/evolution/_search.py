@@ -119,8 +119,7 @@ def open_search(data: Data, seed: int, max_nodes: int) -> tuple[Search, State]:
     if not math.isfinite(start.value):
         raise InputError(
             "The start cannot be scored on the search part of the data: the log has no "
-            "rewards with known propensities for its items. Call memlab.evaluate for the "
-            "reasons."
+            "rewards with known propensities for its items. Call memlab.evaluate for the reasons."
         )
     search = Search(part, data.start, data.anchors, start.outcome[data.anchors], max_nodes, seed)
     state = State(Archive(start))

@@ -182,8 +182,7 @@ def compare(
     if not all(instants):
         raise InputError(
             "One of the labs has no memories, recalls or feedback, so there is nothing to compare. Pass labs that have "
-            "been "
-            "used."
+            "been used."
         )
     first, last = min(map(min, instants)), max(map(max, instants))
     at = np.linspace(first, last, points).round().astype(np.int64).tolist()

@@ -189,8 +189,7 @@ class Trial(Report):
         runs = "run" if len(self.seeds) == 1 else "runs"
         remarks = [
             f"{unit} of the results per recall; {self.questions:,} questions in {len(self.seeds)} simulated {runs} per "
-            f"pack; 95% intervals over {self.clusters}; differences are paired by question; script "
-            f"{self.script_hash[:12]}"
+            f"pack; 95% intervals over {self.clusters}; differences are paired by question; script {self.script_hash[:12]}"
         ]
         remarks += [
             f"{row['pack']} has {row['value']:.2f} in simulated runs, and a one-step estimate of {row['one_step']:.2f}."

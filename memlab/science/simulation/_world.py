@@ -215,8 +215,7 @@ class World:
     def __post_init__(self) -> None:
         if self.days < 1 or self.messages_per_day < 0 or self.questions_per_day < 0:
             raise InputError(
-                "days of a World must be at least 1, and messages_per_day and "
-                "questions_per_day at least 0."
+                "days of a World must be at least 1, and messages_per_day and questions_per_day at least 0."
             )
         if not 1 <= self.aspects <= len(ASPECTS) or not 0 <= self.tastes <= len(TASTES):
             raise InputError(

@@ -721,8 +721,7 @@ class Agent(Displayed):
         self._identity.check_writes()
         if self.project is None:
             raise InputError(
-                f"{self.name} has no project, so its files belong to no project: "
-                "use lab.agents(name, project=...)."
+                f"{self.name} has no project, so its files belong to no project: use lab.agents(name, project=...)."
             )
         return LabModules(self._core).touch(files, project=self.project, session=self.session)
 

@@ -243,8 +243,7 @@ def _check_relations(
             raise UnknownName("relation", relation, NAMEABLE)
         if pair[0] == pair[1]:
             raise InputError(
-                "A relation must join two different accepted memories, such as (3, 7), "
-                f"not {pair!r}."
+                f"A relation must join two different accepted memories, such as (3, 7), not {pair!r}."
             )
         outside = next((id for id in pair if id not in passed), None)
         if outside is not None:

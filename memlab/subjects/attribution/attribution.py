@@ -616,8 +616,7 @@ class LabCredits:
                 raise InputError(
                     f"A calibration needs {MIN_PAIRS} credited memories with a judgement, "
                     f"and the log has {len(pairs[0])}. Call "
-                    "lab.agents.credits.answer(answer, hits), then lab.feedback on some "
-                    "of these hits."
+                    "lab.agents.credits.answer(answer, hits), then lab.feedback on some of these hits."
                 )
             fitted = fit_calibration(policy, *pairs)
             tx.event("calibrate", fitted.body, at=self._core.instant(None))

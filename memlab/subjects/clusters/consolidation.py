@@ -270,8 +270,7 @@ def undo_consolidations(store: Store, rows: Sequence[int]) -> None:
     """
     if store.journal.read_only:
         raise ReadOnlyLab(
-            f"{store.where} was opened with read_only=True, so summaries cannot be undone. "
-            "Open it without read_only."
+            f"{store.where} was opened with read_only=True, so summaries cannot be undone. Open it without read_only."
         )
     with store.writing() as tx:
         for row in rows:

@@ -172,8 +172,7 @@ class Context(Displayed):
         missing += "; weak" * self.weak
         return (
             f"{len(self)} {'memory' if len(self) == 1 else 'memories'} for {clip(self.task)!r}, "
-            f"{self.tokens} of {self.budget} tokens{missing}; {recall}, "
-            f"pack {self.pack} [{self.pack_hash[:12]}]"
+            f"{self.tokens} of {self.budget} tokens{missing}; {recall}, pack {self.pack} [{self.pack_hash[:12]}]"
         )
 
     def __repr__(self) -> str:
@@ -387,8 +386,7 @@ class Metrics(Displayed):
         target = Path(path).expanduser()
         page = (
             "<!doctype html><html lang='en'><meta charset='utf-8'><title>Metrics of prompt contexts</title>"
-            "<body style='font-family:system-ui,sans-serif;margin:2em;max-width:70em'>"
-            f"{self._repr_html_()}</body></html>"
+            f"<body style='font-family:system-ui,sans-serif;margin:2em;max-width:70em'>{self._repr_html_()}</body></html>"
         )
         with writing(f"the report {target}"):
             target.write_text(page, encoding="utf-8")

@@ -14,8 +14,7 @@ EXTENSION = Extension(
     slots=[
         Slot(
             "uncertain",
-            "Whether a context marks a memory as uncertain. lab.context evaluates uncertain for all "
-            "candidates.",
+            "Whether a context marks a memory as uncertain. lab.context evaluates uncertain for all candidates.",
             stages=("memory",),
             returns="bool",
             file=Path(__file__).parent / "defaults" / "uncertain.hy",

@@ -99,8 +99,7 @@ class TokenizerSize:
             is_number = isinstance(count, Real) and not isinstance(count, bool)
             if not is_number or not 0 <= float(count) < 1 << 40:
                 raise InputError(
-                    f"context(tokens=...) returned {describe_value(count)} for a text. "
-                    "Return its number of tokens."
+                    f"context(tokens=...) returned {describe_value(count)} for a text. Return its number of tokens."
                 )
             if self._seconds > _TOKENIZER_SECONDS:
                 raise InputError(

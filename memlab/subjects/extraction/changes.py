@@ -13,22 +13,18 @@ from functools import cache
 from itertools import chain
 from typing import Any
 
-from memlab.kernel.english import lexicon, number_of, table
+from memlab.kernel.english import lexicon, number_of, table, vocabulary
 from memlab.subjects.extraction.clause import ARTICLES, SURE, USER, ClauseWords, Fact
 
 # The maximum age that a fact may state, and words around verbs of change.
 _OLDEST = 120
 _STATE_VERBS = ("got", "am", "was", "are", "became", "were", "getting", "gotten", "been", "is")
 _AUXILIARIES = frozenset(["have", "had", "ended", "up", "has"])
-_PRONOUNS = frozenset(["i", "we", "you", "he", "she", "it", "they", "this", "that"])
 _PARTICIPLES = ("become", "gone")
 """Verbs of becoming that state a change only after "have": "I have become"."""
 
 # Possessives, units after a number that is no age, states that need no verb, and predicates of states with a person.
 _OWNERS = ("my", "our")
-_UNITS = frozenset(
-    ["percent", "minutes", "hours", "days", "weeks", "months", "km", "miles", "degrees", "times"]
-)
 _ALONE = frozenset(["broke up", "split up", "separated", "graduated", "retired", "divorced"])
 _WITH = {
     "engaged to": "is-engaged-to",
@@ -175,7 +171,12 @@ def _read_age(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
     number_index = clause.skip_adverbs(index + 1)[-1]
     number, following = number_of(clause.low(number_index)), clause.low(number_index + 1)
     is_age = clause.low(index) == "turned" or following in ("now", "today", "already")
-    if is_age and number is not None and number <= _OLDEST and following not in _UNITS:
+    if (
+        is_age
+        and number is not None
+        and number <= _OLDEST
+        and following not in vocabulary("lifecycle", "units")
+    ):
         yield _build_change(start, clause.words[number_index].stop, "age", clause.low(number_index))
 
 
@@ -303,7 +304,9 @@ def _read_loss(clause: ClauseWords, position: int) -> Iterator[Fact]:
         if gone is None:
             continue
         is_named = all(map(clause.is_capital, range(first, verb)))
-        if not has_owner and (not is_named or clause.low(first) in _PRONOUNS):
+        if not has_owner and (
+            not is_named or clause.low(first) in vocabulary("lifecycle", "pronouns")
+        ):
             return
         last = verb
         while clause.low(last) in table("extraction", "adverbs"):

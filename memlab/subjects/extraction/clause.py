@@ -79,9 +79,6 @@ _SEVERAL = frozenset(("people", "children", "men", "women", "folks"))
 _OF_STUDENTS = ("student", "major", "minor")
 _WITHOUT_A_VERB = ("place", "work", "is", "job", "subject-matter")
 _DATED = ("place", "work", "job", "is")
-_SENTENCES = frozenset(
-    ("that's", "who's", "it's", "i'm", "i've", "i'll", "im", "ive", "theyre", "dont", "youre")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -545,7 +542,11 @@ def is_cut_short(value: str) -> bool:
     words = value.lower().split()
     if "i" in words[1:]:
         return True
-    return words[-1] in word_table("open-ends") or bool(_SENTENCES & set(words)) or value[:1] in "-"
+    return (
+        words[-1] in word_table("open-ends")
+        or bool(vocabulary("extraction", "sentence-starts") & set(words))
+        or value[:1] in "-"
+    )
 
 
 # A cheap test whether a text may state a fact: one scan over its words.

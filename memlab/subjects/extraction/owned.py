@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from memlab.kernel.english import lexicon
+from memlab.kernel.english import lexicon, vocabulary
 from memlab.subjects.extraction.clause import (
     ARTICLES,
     OPEN,
@@ -41,7 +41,6 @@ _LONGEST_VALUE = 9
 _CODE = re.compile(r"\d|\w[./_:@-]\w|^#\w")
 _POSSESSIVE = re.compile("['\u2019]s$|(?<=s)['\u2019]$")
 _PARTICIPLE = re.compile(r"\w{2,}ed")
-_PLACING = ("at", "on", "in", "under", "from", "by", "to", "between", "near", "for", "until")
 
 
 def read_possession(clause: ClauseWords, position: int) -> Fact | None:
@@ -347,7 +346,7 @@ def _read_process(clause: ClauseWords, position: int, verb: int, index: int) -> 
     if (
         low in word_table("moment-participles")
         or index + 2 >= len(clause)
-        or preposition not in _PLACING
+        or preposition not in vocabulary("extraction", "placing")
     ):
         return None
     if low not in word_table("participles") and not _PARTICIPLE.fullmatch(low):
@@ -413,12 +412,16 @@ def _read_specific_value(
     value_words = clause.lows[index:end]
     if len(value_words) == 1 and noun in word_table("relations") and clause.is_trait(index):
         return None  # "Ada's mother is Polish" describes the mother and does not name her
-    if _has_name(clause, index, end) and (low not in _PLACING or len(value_words) > 1):
+    if _has_name(clause, index, end) and (
+        low not in vocabulary("extraction", "placing") or len(value_words) > 1
+    ):
         is_leading = (
-            low in _PLACING or low in (*ARTICLES, "number") or _has_name(clause, index, index + 1)
+            low in vocabulary("extraction", "placing")
+            or low in (*ARTICLES, "number")
+            or _has_name(clause, index, index + 1)
         )
         return value if is_leading else None
-    if low in _PLACING:
+    if low in vocabulary("extraction", "placing"):
         return None if word_table("ordinals").isdisjoint(value_words) else value
     if not alone and low in ("a", "an") and len(value_words) > 1:
         return value if word_table("passing").isdisjoint(value_words[1:3]) else None
@@ -431,7 +434,10 @@ def _read_specific_value(
 def _read_short_value(clause: ClauseWords, index: int) -> ClauseValue | None:
     """Return the value at a word if it is short and contains no clause, otherwise None."""
     value = clause.read_value(index, "property")
-    if value is None or clause.low(index) in word_table("no-nouns") - {*_PLACING, *ARTICLES}:
+    if value is None or clause.low(index) in word_table("no-nouns") - {
+        *vocabulary("extraction", "placing"),
+        *ARTICLES,
+    }:
         return None
     value_words = clause.lows[index : clause.index_after(index - 1, value.stop)]
     return (

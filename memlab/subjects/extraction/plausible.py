@@ -165,29 +165,14 @@ _GONE = ("go", "back")
 
 def _rate_study(subject: str, value: str, words: list[str]) -> Plausibility:
     """Rate a field of study; "biology" is plausible, "the" or "would" is not."""
-    if words[0] in ("the", "would", "could", "should", "might", "will", "can", "that"):
+    if words[0] in vocabulary("plausible", "no-studies"):
         return "no"
     return _rate_taste(subject, value, words)
 
 
 def _rate_knowledge(subject: str, value: str, words: list[str]) -> Plausibility:
     """Rate a thing that a person knows; names and languages are plausible, other content is not."""
-    allowed = {
-        "a",
-        "some",
-        "little",
-        "enough",
-        "bit",
-        "of",
-        "and",
-        "or",
-        "but",
-        "the",
-        "basic",
-        "even",
-        "less",
-        "both",
-    }
+    allowed = vocabulary("plausible", "with-knowledge")
     lower = {word for part in value.split() if not part[:1].isupper() for word in words_of(part)}
     return (
         "fine" if lower <= allowed | _plausible_words("languages") and not value.isupper() else "no"
@@ -263,7 +248,9 @@ def _rate_place(subject: str, value: str, words: list[str]) -> Plausibility:
     """Rate a place; listed words are implausible, unnamed values such as "the corner" doubtful, most others plausible."""
     is_named = any(part[:1].isupper() for part in value.split())
     if words[0] in _plausible_words("no-places") or (
-        words[-1] in _NO_PLACE_ALONE and not is_named and len(words) <= _FEWEST_OF_THINGS
+        words[-1] in vocabulary("plausible", "no-places-alone")
+        and not is_named
+        and len(words) <= _FEWEST_OF_THINGS
     ):
         return "no"
     if is_named or not _plausible_words("places").isdisjoint(words):
@@ -274,12 +261,6 @@ def _rate_place(subject: str, value: str, words: list[str]) -> Plausibility:
         or words[0] in _plausible_words("no-beginnings")
         else "fine"
     )
-
-
-_NO_PLACE_ALONE = frozenset(
-    ("town", "place", "house", "home", "area", "childhood", "environment", "school")
-)
-"""Nouns that name no particular place: "grew up in a town", "in a really harsh environment"."""
 
 
 def _rate_name(subject: str, value: str, words: list[str]) -> Plausibility:

@@ -141,8 +141,7 @@ class LabFacts:
         began = start if start is not None else self._core.instant(at)
         if stop is not None and stop <= began:
             raise InputError(
-                "valid_from must be before valid_until, but "
-                f"{from_micros(began).isoformat()} is not before "
+                f"valid_from must be before valid_until, but {from_micros(began).isoformat()} is not before "
                 f"{from_micros(stop).isoformat()}."
             )
         if text is None:

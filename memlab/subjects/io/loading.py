@@ -201,8 +201,7 @@ def _load_export(
     for name, is_set in rows_only.items():
         if is_set:
             raise InputError(
-                f"{name}= applies to rows and messages only, and {path.name} is an export ({format}). "
-                "Omit it."
+                f"{name}= applies to rows and messages only, and {path.name} is an export ({format}). Omit it."
             )
     store = core.store
     bundle = (

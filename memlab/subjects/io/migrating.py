@@ -197,8 +197,7 @@ def move(
     journal = core.store.journal
     if not isinstance(journal, Journal) or journal.read_only:
         raise ReadOnlyLab(
-            f"{core.store.where} is read-only, but the move must be recorded in it. "
-            "Open the lab for writing."
+            f"{core.store.where} is read-only, but the move must be recorded in it. Open the lab for writing."
         )
     refuse(str(target), "target")
     if core.store.folder is not None and target.absolute() == core.store.folder.absolute():

@@ -318,8 +318,7 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
     if (record is not None) != (folder / ENCRYPTED).exists():
         raise InputError(
             f"{folder} and {backup} differ: one is encrypted, and the other is not. "
-            "Nothing was replaced. Encrypt the other with memlab.encrypt; a backup opens "
-            "as a lab."
+            "Nothing was replaced. Encrypt the other with memlab.encrypt; a backup opens as a lab."
         )
     file = FILE if record is None else ENCRYPTED
     draft = folder / f"{file}.new"

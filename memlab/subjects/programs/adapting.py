@@ -575,8 +575,8 @@ def _no_fall(period: Period) -> str:
         evidence, needed = period.evidence or 0.0, period.needed or 0.0
         return f"The evidence that the active version earns less is {evidence:.3g}; {needed:.0f} is needed."
     return (
-        "The active version earns less, but the fall does not start at the change of the version, or a trend fits as "
-        "well."
+        "The active version earns less, but the fall does not start at the change of the version, "
+        "or a trend fits as well."
     )
 
 

@@ -299,8 +299,7 @@ def run_program(
     for what, value in (("operations", fuel.operations), ("memories", fuel.memories)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InputError(
-                f"The fuel of {what} (the maximum that a run may use) must be a whole "
-                f"number of at least 1, not {value!r}."
+                f"The fuel of {what} (the maximum that a run may use) must be a whole number of at least 1, not {value!r}."
             )
     if len(program) > fuel.operations:
         last = program.calls[fuel.operations]

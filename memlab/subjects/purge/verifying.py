@@ -158,8 +158,7 @@ def _compare_entities(before: State, after: State, gone: Flags) -> Iterator[str]
             yield f"The entity {name!r} has the type {new_entity.type} instead of {old_entity.type}."
         if old_entity.merged_into in new and new_entity.merged_into != old_entity.merged_into:
             yield (
-                f"The entity {name!r} is merged into {new_entity.merged_into!r} "
-                f"instead of {old_entity.merged_into!r}."
+                f"The entity {name!r} is merged into {new_entity.merged_into!r} instead of {old_entity.merged_into!r}."
             )
     for name in new.keys() - old.keys():
         yield f"There is a new entity {name!r}."

@@ -167,8 +167,7 @@ def read_wants(where: str, wants: object) -> tuple[int | str, ...]:
         name = getattr(item, "id", item)
         if isinstance(name, bool) or not isinstance(name, int | str | None) or name == "":
             raise InputError(
-                f"{where}: {describe_value(name)} in wants names no memory. Pass ids, refs "
-                "or texts of memories."
+                f"{where}: {describe_value(name)} in wants names no memory. Pass ids, refs or texts of memories."
             )
         if name is not None:
             names.append(name)

@@ -548,7 +548,7 @@ def _complete_wh_question(
         "those",
     ):
         return None
-    lowered = {"a", "an", "the", "in", "at", "on", "for", "from", "as"}
+    lowered = vocabulary("answers", "lowered")
     own = (answer[0].lower() + answer[1:]) if first in lowered else answer
     text = f"{begins} {own}"
     return Completed(text, len(begins) + 1, start, stop, question)

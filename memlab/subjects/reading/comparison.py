@@ -470,31 +470,7 @@ def _hold_in_different_places(new: str, old: str) -> bool:
 
 
 # Words without content for the comparison of scopes, and a pattern of words of change.
-_LITTLE = frozenset(
-    map(
-        stem,
-        (
-            "the",
-            "a",
-            "an",
-            "i",
-            "we",
-            "in",
-            "for",
-            "on",
-            "file",
-            "files",
-            "my",
-            "our",
-            "is",
-            "are",
-            "user",
-            "now",
-            "to",
-            "at",
-        ),
-    )
-)
+_LITTLE = frozenset(map(stem, vocabulary("linking", "little")))
 _CHANGED = re.compile(
     r"\b(?:now|moved|switched|no longer|instead|changed|relocated|rescheduled|migrated)\b",
     re.IGNORECASE,

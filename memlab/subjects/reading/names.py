@@ -59,9 +59,6 @@ _AFTER_STOP = re.compile(
 )
 # The maximum words of a list item without a full stop that is no sentence, and verbs whose subject is a person.
 _SHORT_ITEM = 8
-_OF_PERSONS = frozenset(
-    ["was", "said", "told", "went", "came", "moved", "wants", "loves", "thinks", "will"]
-)
 
 
 def _blank_non_prose(text: str) -> str:
@@ -119,7 +116,7 @@ _TITLE_WORDS = 4
 def _begins_with_verb(text: str) -> bool:
     """Return whether a text begins with a verb whose subject is a person."""
     words = words_of(text[:40])
-    return bool(words) and words[0] in _OF_PERSONS
+    return bool(words) and words[0] in vocabulary("names", "of-persons")
 
 
 def _blank_match(match: re.Match[str]) -> str:
@@ -490,7 +487,9 @@ def _verb_follows(words: list[Token], position: int) -> bool:
 
 def _is_third_person_verb(low: str) -> bool:
     """Return whether a word is a verb in the third person."""
-    return low in _OF_PERSONS or (low.endswith("s") and low in vocabulary("conflicts", "verbs"))
+    return low in vocabulary("names", "of-persons") or (
+        low.endswith("s") and low in vocabulary("conflicts", "verbs")
+    )
 
 
 def _is_capital(text: str, word: Token) -> bool:

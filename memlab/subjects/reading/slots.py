@@ -387,7 +387,7 @@ def _read_holder(who: str | None, before: str) -> str:
 def _strip_value(value: str) -> str:
     """Return a value in lower case up to its first ending word, without punctuation, leading articles and possessives."""
     words = [word.strip(".,;:!?\"'()") for word in value.lower().split()]
-    while words and words[0] in ("the", "a", "an", "my", "our", "their", "his", "her"):
+    while words and words[0] in vocabulary("linking", "before-values"):
         words = words[1:]
     for position, word in enumerate(words):
         if word in vocabulary("linking", "value-ends"):
@@ -404,7 +404,7 @@ def _topic_noun(phrase: str, name: str) -> str:
     words = [
         word
         for word in phrase.lower().replace("colour", "color").split()
-        if word not in ("the", "our", "my", "all", "a", "an", "now", "new", "current", "we", "i")
+        if word not in vocabulary("linking", "before-topics")
     ]
     if not words:
         return ""

@@ -297,8 +297,7 @@ def compute_forecast(
     # The checks come first, because a large forecast takes minutes.
     if until <= now:
         raise InputError(
-            "until= must be after the beginning of the forecast, but "
-            f"{from_micros(until):%Y-%m-%d %H:%M:%S} is not after "
+            f"until= must be after the beginning of the forecast, but {from_micros(until):%Y-%m-%d %H:%M:%S} is not after "
             f"{from_micros(now):%Y-%m-%d %H:%M:%S} UTC."
         )
     if not packs:

@@ -197,8 +197,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         """Compare the policy with the active pack until lab.policies.end_challenge."""
         if self.lab is None:
             raise InputError(
-                "A challenge needs a lab, and this log was opened without one. Open the "
-                "lab that the log came from."
+                "A challenge needs a lab, and this log was opened without one. Open the lab that the log came from."
             )
         self.lab.challenge(self._spec(policy), design=design, extra=extra, rate=rate, reason=reason)
         self._look()

@@ -122,8 +122,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
         rows = [row for row in read_asked(self.lab.questions, None) if row["question"] == question]
         if question not in missed or not rows:
             raise InputError(
-                f"Question {question} is not in the list of missed questions. Score the "
-                "questions again."
+                f"Question {question} is not in the list of missed questions. Score the questions again."
             )
         text, above = self._explain(rows[0])
         return {"text": text, "above": above}

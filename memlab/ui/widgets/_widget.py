@@ -212,8 +212,7 @@ class Widget(anywidget.AnyWidget):
             raise UnknownName(f"request to {type(self).__name__}", verb, verbs)
         if not isinstance(arguments, dict):
             raise InputError(
-                f"The arguments of {verb!r} must be an object of names and values, not "
-                f"{arguments!r}."
+                f"The arguments of {verb!r} must be an object of names and values, not {arguments!r}."
             )
         method = getattr(self, f"{_VERB}{verb}")
         try:
