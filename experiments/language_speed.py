@@ -25,7 +25,8 @@ import polars as pl
 import memlab
 from memlab.kernel.language import Input, Policy, Signature, compile_policy
 from memlab.kernel.language.texts import library
-from memlab.kernel.policies import DEFAULT_PACK, load_pack, pack_source
+from memlab.kernel.policies import DEFAULT_PACK, load_pack
+from memlab.kernel.policies._packs import pack_source
 
 LN2 = 0.6931471805599453
 KINDS = ("fact", "event", "goal", "preference", "correction", "turn", "context")

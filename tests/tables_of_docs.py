@@ -12,7 +12,8 @@ from pathlib import Path
 import memlab
 from memlab.io.serving.forms import MemoryAnswer
 from memlab.io.serving.tools import TOOLS
-from memlab.kernel.policies import SETTINGS, SettingValue, load_pack, pack_names
+from memlab.kernel.policies import SETTINGS, load_pack, pack_names
+from memlab.kernel.policies._settings import SettingValue
 from memlab.kernel.schema import EDGE, FIELDS, MEMORY, Column
 from memlab.subjects.lab import RENAMED
 from memlab.subjects.programs.program import OPERATIONS

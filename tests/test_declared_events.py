@@ -23,15 +23,8 @@ from memlab.errors import InputError, LabError, MissingExtension, PrivacyError
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.extension import Extension, extend, forget_extension
 from memlab.kernel.journal import Event
-from memlab.kernel.state import (
-    EventType,
-    Field,
-    Projection,
-    State,
-    list_field,
-    mapping_field,
-    rows_field,
-)
+from memlab.kernel.state import EventType, Field, Projection, State, list_field, mapping_field
+from memlab.kernel.state.events import rows_field
 from memlab.kernel.verbs.projections import new_state
 
 KIND = "sightings/seen"

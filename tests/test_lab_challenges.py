@@ -10,7 +10,8 @@ import pytest
 import memlab
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.extension import forget_extension
-from memlab.kernel.slates import decode, same_slates
+from memlab.kernel.slates import decode
+from memlab.kernel.slates._slate import same_slates
 
 WORDS = '(pack words "Words alone.") (defpolicy recall-score [lexical] lexical)'
 CLOSED = '(pack closed "Lets nothing pass that was of use.") (defpolicy eligible [success] (= success 0))'

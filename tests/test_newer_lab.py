@@ -13,7 +13,7 @@ import pytest
 
 import memlab
 from memlab.errors import NewerLab
-from memlab.kernel.journal import VERSION
+from memlab.kernel.journal._database import VERSION
 from memlab.kernel.policies import POLICY_FORMAT
 from tests.journal.formats import format_of
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import memlab
-from memlab.kernel.journal import VERSION
+from memlab.kernel.journal._database import VERSION
 from tests.journal.formats import format_of
 
 LABS = Path(__file__).parent / "fixtures" / "labs"

@@ -5,7 +5,8 @@ import pytest
 import memlab
 from memlab import Extension
 from memlab.kernel.extension import forget_extension
-from memlab.kernel.state import EventType, Field, rows_field
+from memlab.kernel.state import EventType, Field
+from memlab.kernel.state.events import rows_field
 
 SEEN = rows_field({"memory": Field("memory"), "who": Field("name"), "how": Field("word")})
 TOLD = Field("name", held="reference", shared=True)

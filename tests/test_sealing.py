@@ -13,7 +13,8 @@ import pytest
 
 import memlab
 from memlab.errors import DamageWarning, InputError
-from memlab.kernel.slates import read_slates, same_slates
+from memlab.kernel.slates import read_slates
+from memlab.kernel.slates._slate import same_slates
 
 SAID = ["goat by the sea", "a bakery", "six tabs", "the goat sleeps", "bread and salt"]
 QUERIES = ["goat", "bakery", "tabs", "sea", "bread", "salt", "sleeps"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 import memlab
-from memlab.kernel.index import segment_of
+from memlab.kernel.index._postings import segment_of
 from memlab.kernel.storage.store import Store
 
 steps = st.tuples(

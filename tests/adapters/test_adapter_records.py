@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.io.adapters import LabSession, MemoryFiles, Records, build_write
+from memlab.io.adapters import LabSession, MemoryFiles
+from memlab.io.adapters._records import Records, build_write
 
 
 def test_of_two_that_two_processes_wrote_at_once_the_newer_counts_and_both_are_deleted(lab):

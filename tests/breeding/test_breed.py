@@ -15,14 +15,8 @@ from memlab.errors import InputError, PolicyNameError, PolicySyntaxError, Unknow
 from memlab.kernel.language import Input, Policy, Signature, compile_policy, read_pack
 from memlab.kernel.language.graph import reachable
 from memlab.kernel.policies import load_pack
-from memlab.science.breeding import (
-    MUTATIONS,
-    Offspring,
-    crossover,
-    draft_crossover,
-    draft_mutation,
-    mutate,
-)
+from memlab.science.breeding import crossover, draft_crossover, draft_mutation, mutate
+from memlab.science.breeding._breed import MUTATIONS, Offspring
 from memlab.subjects.lens import subtrees
 from memlab.subjects.lens.edit import Draft
 from tests.language.programs import ARGUMENTS, BOOL, NUM, SCHEMA, STR, program

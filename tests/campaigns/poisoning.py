@@ -35,7 +35,8 @@ from experiments.measuring import positive
 from memlab import Lab, ManualClock
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.base.progress import bar
-from memlab.science.simulation import ASPECTS, TASTES, MessageEvent, World
+from memlab.science.simulation import MessageEvent, World
+from memlab.science.simulation._world import ASPECTS, TASTES
 
 BEGINS, FOUND, DAYS, LIMIT = 10, 20, 30, 10
 SESSION, CREATOR, USER = "web", "agent:web", "Robin"

@@ -16,7 +16,8 @@ from tokenizers import Tokenizer
 
 import memlab.kernel.embedding
 from memlab.errors import InputError
-from memlab.kernel.embedding import Model, load_embedder
+from memlab.kernel.embedding import load_embedder
+from memlab.kernel.embedding._embedder import Model
 
 SHIPPED = Path(memlab.kernel.embedding.__file__).parent / "model"
 TEXTS = [

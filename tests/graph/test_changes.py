@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import DamagedLab, InputError
-from memlab.kernel.graph import MIN_ROOM, Edges, Nodes, node_codes
+from memlab.kernel.graph import Edges, Nodes
+from memlab.kernel.graph._nodes import MIN_ROOM, node_codes
 
 NODES = 6
 edge = st.tuples(

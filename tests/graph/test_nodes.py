@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.graph import NODE_KINDS, Layout, Nodes, node_codes, node_kinds
+from memlab.kernel.graph import NODE_KINDS, Nodes, node_kinds
+from memlab.kernel.graph._nodes import Layout, node_codes
 
 names = st.lists(st.text(min_size=1, max_size=3), max_size=8)
 codes = st.tuples(st.sampled_from(NODE_KINDS), st.integers(0, 40))

@@ -9,7 +9,8 @@ from properties import examples
 from scipy.sparse import csr_array
 
 from memlab.errors import InputError
-from memlab.kernel.graph import SPREAD_MODES, Edges, Nodes, activate, select_within, spread
+from memlab.kernel.graph import SPREAD_MODES, Edges, Nodes, activate, spread
+from memlab.kernel.graph._spread import select_within
 
 NODES = 7
 WAVES = ("cascade", "energy", "hops")

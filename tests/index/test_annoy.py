@@ -6,16 +6,8 @@ import numpy as np
 import pytest
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.index import (
-    KINDS,
-    Base,
-    Neighbours,
-    Projection,
-    Vectors,
-    build_base,
-    list_bases,
-    search_k,
-)
+from memlab.kernel.index import KINDS, Base, Neighbours, Vectors, build_base, list_bases
+from memlab.kernel.index._base import Projection, search_k
 
 pytest.importorskip("annoy")
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import InputError
-from memlab.kernel.index import Words, bm25, coverage, group_bm25
+from memlab.kernel.index import Words, bm25
+from memlab.kernel.index._matches import coverage, group_bm25
 
 VOCABULARY = [f"w{number}" for number in range(12)]
 corpora = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=10), min_size=1, max_size=15)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from memlab.errors import InputError
-from memlab.kernel.index import BLOCK, Neighbours, Vectors, report, wilson
+from memlab.kernel.index import BLOCK, Neighbours, Vectors, report
+from memlab.kernel.index._report import wilson
 from tests.displays import html_of
 
 pytest.importorskip("annoy")

@@ -6,16 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.kernel.index import (
-    Matches,
-    Words,
-    best,
-    bm25,
-    coverage,
-    group_bm25,
-    group_lengths,
-    group_scores,
-)
+from memlab.kernel.index import Matches, Words, best, bm25, group_lengths, group_scores
+from memlab.kernel.index._matches import coverage, group_bm25
 
 VOCABULARY = [f"w{number}" for number in range(12)]
 corpora = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=10), min_size=1, max_size=40)

@@ -18,7 +18,7 @@ import pytest
 from memlab.errors import InputError
 from memlab.kernel.base.disk import read_sealed, write_sealed
 from memlab.kernel.index import BLOCK, Neighbours, Vectors
-from memlab.kernel.index import build_from_spool as build_here
+from memlab.kernel.index._neighbours import build_from_spool as build_here
 
 pytest.importorskip("annoy")
 

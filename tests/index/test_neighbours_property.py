@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memlab.kernel.index import BLOCK, Neighbours, Vectors
-from memlab.kernel.index import build_from_spool as build_here
+from memlab.kernel.index._neighbours import build_from_spool as build_here
 
 pytest.importorskip("annoy")
 

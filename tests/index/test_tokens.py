@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.english import STOP_WORDS
-from memlab.kernel.index import LANGUAGES, Tokens, Words, words_of
+from memlab.kernel.index import LANGUAGES, Words, words_of
+from memlab.kernel.index._tokens import Tokens
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ import pytest
 
 import memlab
 from memlab.errors import DamagedLab, InputError, LabBusy, LabError, NewerLab, NotALab, ReadOnlyLab
-from memlab.kernel.journal import VERSION, Journal, checksum
+from memlab.kernel.journal import Journal, checksum
+from memlab.kernel.journal._database import VERSION
 from memlab.kernel.privacy import Screened
 
 

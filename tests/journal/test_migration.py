@@ -13,7 +13,9 @@ from polars.testing import assert_frame_equal
 
 import memlab
 from memlab.errors import DamagedLab, LabBusy, NewerLab
-from memlab.kernel.journal import VERSION, Journal, WriterLock, is_intact
+from memlab.kernel.journal import Journal, WriterLock
+from memlab.kernel.journal._copies import is_intact
+from memlab.kernel.journal._database import VERSION
 from tests.journal.formats import as_format_1, as_format_2, format_of
 
 

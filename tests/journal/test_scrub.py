@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from memlab.errors import DamagedLab, InputError, LabBusy, LabError, ReadOnlyLab
-from memlab.kernel.journal import Journal, Scrub, copy_journal, is_intact
+from memlab.kernel.journal import Journal, Scrub, copy_journal
+from memlab.kernel.journal._copies import is_intact
 from memlab.kernel.privacy import Screened
 
 SECRET = "quokkas in the shed"

@@ -29,14 +29,8 @@ from memlab.kernel.language.macros import flat_bindings, may_expand
 from memlab.kernel.language.reader import FUNCTION_HEADS, MAX_CHARACTERS
 from memlab.kernel.language.texts import parse, walk
 from memlab.science.breeding import crossover, mutate
-from memlab.subjects.lens import (
-    diff_policies,
-    literals,
-    parametrize,
-    replace,
-    subtrees,
-    with_param,
-)
+from memlab.subjects.lens import diff_policies, literals, parametrize, replace, subtrees
+from memlab.subjects.lens.edit import with_param
 from tests.language.agreement import disagreement
 from tests.language.grammar import Grammar
 from tests.language.vocabulary import SLOTS, records

@@ -3,7 +3,8 @@
 import pytest
 from conformance import decide, decisions, every
 
-from memlab.kernel.policies import load_pack, pack_source
+from memlab.kernel.policies import load_pack
+from memlab.kernel.policies._packs import pack_source
 
 DAY_MS = 86_400_000.0
 

@@ -8,8 +8,7 @@ from properties import examples
 from scipy.stats import beta
 
 from memlab.kernel.policies import Version
-from memlab.subjects.lens import attribute_outcomes
-from memlab.subjects.lens.attribution import credible_interval
+from memlab.subjects.lens.attribution import attribute_outcomes, credible_interval
 from tests.displays import html_of
 
 

@@ -16,8 +16,8 @@ from memlab.kernel.policies import (
     _packs,
     load_pack,
     pack_names,
-    pack_source,
 )
+from memlab.kernel.policies._packs import pack_source
 from memlab.ui.widgets import PolicyStudio
 from tests.displays import html_of
 

@@ -18,8 +18,8 @@ from memlab.kernel.policies import (
     VOCABULARY,
     VersionLog,
     load_pack,
-    pack_source,
 )
+from memlab.kernel.policies._packs import pack_source
 from memlab.kernel.registry import Registry
 from memlab.subjects.lens import vocabulary as dialect_words
 

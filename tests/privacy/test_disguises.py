@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.kernel.privacy import MAX_ENCODED, VIEWS, Edit, View, read_views, screen
+from memlab.kernel.privacy import screen
+from memlab.kernel.privacy._disguises import MAX_ENCODED, VIEWS, Edit, View, read_views
 
 # made up, and put together so that no scanner takes it for one
 TOKEN = "ghp_" + "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW3xY5zA7"

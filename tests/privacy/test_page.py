@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from memlab.kernel.privacy import KINDS, PERSONAL
+from memlab.kernel.privacy import PERSONAL
+from memlab.kernel.privacy._kinds import KINDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "secrets.md").read_text(encoding="utf-8")
 TOLD = {"password", "secret", "token", "API key", "seed phrase", "private key"}

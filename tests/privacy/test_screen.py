@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import PrivacyError
-from memlab.kernel.privacy import KINDS, Finding, Kind, merge_findings, refuse, screen, screen_many
+from memlab.kernel.privacy import Finding, refuse, screen, screen_many
+from memlab.kernel.privacy._kinds import KINDS, Kind
+from memlab.kernel.privacy._screen import merge_findings
 
 # No real credential stands here: each is made up, and put together so that no scanner takes it for one.
 LETTERS = "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW3xY5zA7bC9d"

@@ -182,7 +182,7 @@ vectors = st.integers(2, 9).flatmap(
 
 @given(vectors, st.floats(0.1, 0.9), st.randoms(use_true_random=False))
 def test_likeness_is_that_of_the_definition(rows, weight, random):
-    from memlab.kernel.recall import rank_by_policy
+    from memlab.kernel.recall._ranking import rank_by_policy
 
     matrix = np.array(rows, dtype=np.int8)
     norms = np.linalg.norm(matrix.astype(float), axis=1)
@@ -209,7 +209,7 @@ def _worth(scores, cosines, weight, order):
 
 @given(vectors)
 def test_novelty_is_what_least_squares_leaves(rows):
-    from memlab.kernel.recall import rank_by_policy
+    from memlab.kernel.recall._ranking import rank_by_policy
 
     matrix = np.array(rows, dtype=np.int8)
     if not np.linalg.norm(matrix.astype(float), axis=1).all():
@@ -256,7 +256,7 @@ def slow_knapsack(scores, costs, budget):
     st.integers(0, 200),
 )
 def test_the_budget_is_what_those_taken_leave(candidates, budget):
-    from memlab.kernel.recall import rank_by_policy
+    from memlab.kernel.recall._ranking import rank_by_policy
 
     scores, costs = (np.array(column, dtype=float) for column in zip(*candidates, strict=True))
     pool = FakePool(

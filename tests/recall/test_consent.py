@@ -16,7 +16,8 @@ from properties import examples
 import memlab
 from memlab.errors import ExplorationWarning, InputError
 from memlab.kernel.policies import Challenge, load_pack
-from memlab.kernel.recall import Question, Recaller, choose, draw_challenge, generator
+from memlab.kernel.recall import Question, Recaller, draw_challenge, generator
+from memlab.kernel.recall._ranking import choose
 
 ALWAYS = "(pack always :inherits memlab) (setting probe-rate 1)"
 TOPICS = ("harbour", "boat", "tide", "rope", "sail", "anchor")

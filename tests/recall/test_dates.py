@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.kernel.base.clock import DAY
-from memlab.kernel.recall import (
-    DATE_COUNTS,
-    DATE_CUES,
-    DATE_UNITS,
-    date_spans,
-    days_from,
-    named_dates,
-)
+from memlab.kernel.recall import named_dates
+from memlab.kernel.recall._mentions import DATE_COUNTS, DATE_CUES, DATE_UNITS, date_spans, days_from
 
 TODAY = date(2023, 5, 19)
 """A Friday."""

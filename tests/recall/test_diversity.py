@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.kernel.policies import load_pack
-from memlab.kernel.recall import choose, diversifies, generator, rank_all, rank_by_score
+from memlab.kernel.recall import diversifies, generator, rank_by_score
+from memlab.kernel.recall._ranking import choose, rank_all
 
 
 def pack(weight=1.0, above=1.0, more=""):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from memlab.kernel.policies import load_pack, pack_names
-from memlab.kernel.recall import EntityNames
+from memlab.kernel.recall._query import EntityNames
 from memlab.kernel.slates import encode
 
 LEXICAL = "(setting dense-candidates 0) (defpolicy seed-score [lexical] lexical)"

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.kernel.policies import load_pack
-from memlab.kernel.recall import choose, generator
+from memlab.kernel.recall import generator
+from memlab.kernel.recall._ranking import choose
 
 
 @dataclass

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.kernel.index import Matches, Words
-from memlab.kernel.recall import Phrases, file_namer, tag_namer
+from memlab.kernel.recall._mentions import Phrases, file_namer, tag_namer
 
 words = st.sampled_from(["board", "boards", "meeting", "the", "in", "Lisbon", "2023", "meet"])
 texts = st.lists(words, max_size=8).map(" ".join)

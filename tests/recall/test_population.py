@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from properties import examples
 
 import memlab
-from memlab.kernel.recall import Filters, Populations
+from memlab.kernel.recall import Filters
+from memlab.kernel.recall._population import Populations
 
 FILTERS = [
     {},

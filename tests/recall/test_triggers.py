@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memlab
-from memlab.kernel.recall import Triggers, occurs
+from memlab.kernel.recall._mentions import Triggers, occurs
 
 patterns = st.text(alphabet="abA*. ", min_size=1, max_size=6).filter(str.strip)
 

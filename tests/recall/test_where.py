@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.errors import PrivacyError
-from memlab.kernel.recall import Where, memory_columns
+from memlab.kernel.recall import Where
+from memlab.kernel.recall._population import memory_columns
 from memlab.kernel.schema import MEMORY
 
 DAY = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)

@@ -14,17 +14,8 @@ from lives import small
 from properties import examples
 
 from memlab.errors import InputError
-from memlab.science.simulation import (
-    ASPECTS,
-    HABIT,
-    WORLDS,
-    MessageEvent,
-    Phase,
-    QuestionEvent,
-    User,
-    World,
-    take_names,
-)
+from memlab.science.simulation import HABIT, WORLDS, MessageEvent, Phase, QuestionEvent, User, World
+from memlab.science.simulation._world import ASPECTS, take_names
 
 
 def bytes_of(world):

@@ -13,7 +13,8 @@ from properties import examples
 
 import memlab
 from memlab.errors import DatasetError, InputError, MemlabError, UnknownName
-from memlab.kernel.slates import FORMAT, Slates
+from memlab.kernel.slates import Slates
+from memlab.kernel.slates._slate import FORMAT
 from tests.slates.logs import frames, logs
 
 quick = examples(40, quick=10)

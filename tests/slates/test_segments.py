@@ -21,11 +21,11 @@ from memlab.kernel.slates import (
     encode,
     question_of,
     read_slates,
-    same_slates,
     seal,
     thin_parts,
     with_question,
 )
+from memlab.kernel.slates._slate import same_slates
 from tests.slates.logs import frames, no_feedback, plain, recalls, slates
 
 DAY = 86_400_000_000

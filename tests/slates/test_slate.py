@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlab.errors import DamagedLab, InputError, LabError, NewerLab
-from memlab.kernel.slates import BLOB_FORMAT, decode, encode
+from memlab.kernel.slates import decode, encode
+from memlab.kernel.slates._slate import BLOB_FORMAT
 from tests.slates.logs import plain, slates
 
 

@@ -5,7 +5,8 @@ import pytest
 
 from memlab.kernel.extension import Extension, extend, forget_extension
 from memlab.kernel.journal import Event
-from memlab.kernel.state import EventType, Field, State, mapping_field, rows_field
+from memlab.kernel.state import EventType, Field, State, mapping_field
+from memlab.kernel.state.events import rows_field
 from memlab.kernel.state.view import VisibleBody
 
 KIND = "walks/walked"

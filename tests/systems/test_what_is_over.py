@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import memlab
-from memlab.kernel.recall import Moment, is_expired
+from memlab.kernel.recall import Moment
+from memlab.kernel.recall._plan import is_expired
 
 PACKS = ("memlab", "cascade", "companion", "workbench", "associative", "factgraph", "actr", "fsrs")
 

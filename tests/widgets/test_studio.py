@@ -6,7 +6,8 @@ import pytest
 import memlab
 from memlab.kernel.language.forms import FORMS
 from memlab.kernel.language.macros import MACROS
-from memlab.subjects.lens import FORM_SHAPES, vocabulary
+from memlab.subjects.lens import vocabulary
+from memlab.subjects.lens.highlight import FORM_SHAPES
 from memlab.ui.widgets import PolicyStudio
 from tests.displays import page_of
 from tests.widgets.shared import shared

@@ -18,11 +18,9 @@ All of them use the lab's own verbs. Texts that an agent stores are in ``lab.mem
 texts can be restored, and every query is logged.
 """
 
-from memlab.io.adapters._records import Records as Records  # for tests
-from memlab.io.adapters._records import build_write as build_write  # for tests
 from memlab.io.adapters.claude import MemoryFiles
 from memlab.io.adapters.mem0 import AsyncMem0Memory, Mem0Memory
-from memlab.io.adapters.memfs import Synced, read_memfs, write_memfs
+from memlab.io.adapters.memfs import read_memfs, write_memfs
 from memlab.io.adapters.openai_agents import LabSession
 
 __all__ = [
@@ -30,7 +28,6 @@ __all__ = [
     "LabSession",
     "Mem0Memory",
     "MemoryFiles",
-    "Synced",
     "read_memfs",
     "write_memfs",
 ]

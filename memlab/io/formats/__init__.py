@@ -25,14 +25,7 @@ from memlab.io.formats.lab_folder import (
     read_lab,
     restore_pack,
 )
-from memlab.io.formats.lines import (
-    MAX_LINE_BYTES,
-    MAX_LOCATIONS,
-    Lines,
-    Notes,
-    check_table,
-    decode_json,
-)
+from memlab.io.formats.lines import Lines, Notes, check_table, decode_json
 from memlab.io.formats.messages import Message, parse_messages
 from memlab.io.formats.parquet_limits import UNREADABLE, scan_parquet
 from memlab.io.formats.readers import (
@@ -61,8 +54,6 @@ __all__ = [
     "EXPORTS",
     "FRAME",
     "IMPORTS",
-    "MAX_LINE_BYTES",
-    "MAX_LOCATIONS",
     "READERS",
     "SCHEMA",
     "UNREADABLE",

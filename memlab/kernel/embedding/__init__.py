@@ -6,25 +6,21 @@
 """
 
 from memlab.kernel.embedding._embedder import (
-    EMBEDDERS,
     SHIPPED_KNOTS,
     Embedder,
     EmbedderSource,
     EmbedderSpec,
-    Model,
     evened,
     load_embedder,
 )
 from memlab.kernel.embedding._scale import SAMPLE, measure_scale
 
 __all__ = [
-    "EMBEDDERS",
     "SAMPLE",
     "SHIPPED_KNOTS",
     "Embedder",
     "EmbedderSource",
     "EmbedderSpec",
-    "Model",
     "evened",
     "load_embedder",
     "measure_scale",

@@ -4,20 +4,11 @@ The package is independent of memories and labs. Its tables are in ``english.tom
 statements, in ``signs.toml``. ``memlab.subjects.reading`` interprets sentences with the same tables.
 """
 
-from memlab.kernel.english._statements import (
-    SAYS,
-    Asked,
-    Restated,
-    Signs,
-    asks_for_fact,
-    restated,
-    signs_of,
-)
+from memlab.kernel.english._statements import SAYS, Asked, asks_for_fact, restated, signs_of
 from memlab.kernel.english._stop_words import STOP_WORDS
 from memlab.kernel.english._words import (
     NUMBER_WORDS,
     WEEKDAYS,
-    Shape,
     Token,
     first_of,
     holds,
@@ -38,9 +29,6 @@ __all__ = [
     "STOP_WORDS",
     "WEEKDAYS",
     "Asked",
-    "Restated",
-    "Shape",
-    "Signs",
     "Token",
     "asks_for_fact",
     "first_of",

@@ -7,20 +7,10 @@
 [1.0, 0.5, 0.25]
 """
 
-from memlab.kernel.graph._edges import Crossings, Edges
-from memlab.kernel.graph._nodes import (
-    MIN_ROOM,
-    NODE_KINDS,
-    Layout,
-    Nodes,
-    node_codes,
-    node_kinds,
-    node_numbers,
-)
+from memlab.kernel.graph._edges import Edges
+from memlab.kernel.graph._nodes import NODE_KINDS, Nodes, node_kinds, node_numbers
 from memlab.kernel.graph._shape import (
-    Clustering,
     Communities,
-    Path,
     SimpleGraph,
     Trace,
     bridges,
@@ -29,38 +19,23 @@ from memlab.kernel.graph._shape import (
     simple_graph,
     trace,
 )
-from memlab.kernel.graph._spread import (
-    SPREAD_MODES,
-    EdgeBatch,
-    Spread,
-    activate,
-    select_within,
-    spread,
-)
+from memlab.kernel.graph._spread import SPREAD_MODES, EdgeBatch, activate, spread
 
 __all__ = [
-    "MIN_ROOM",
     "NODE_KINDS",
     "SPREAD_MODES",
-    "Clustering",
     "Communities",
-    "Crossings",
     "EdgeBatch",
     "Edges",
-    "Layout",
     "Nodes",
-    "Path",
     "SimpleGraph",
-    "Spread",
     "Trace",
     "activate",
     "bridges",
     "clustering",
     "communities",
-    "node_codes",
     "node_kinds",
     "node_numbers",
-    "select_within",
     "simple_graph",
     "spread",
     "trace",

@@ -11,41 +11,27 @@ The nearest vectors are found exactly, or among the candidates of a verified ind
 """
 
 from memlab.kernel.index._arrays import Grown, best, compact, is_in_sorted, products, products_below
-from memlab.kernel.index._base import (
-    KINDS,
-    Base,
-    Kind,
-    Opened,
-    Points,
-    Projection,
-    build_base,
-    check_bases,
-    list_bases,
-    search_k,
-)
+from memlab.kernel.index._base import KINDS, Base, Kind, build_base, check_bases, list_bases
 from memlab.kernel.index._matches import (
     GroupLengths,
     InPassages,
     Matches,
     bm25,
-    coverage,
-    group_bm25,
     group_lengths,
     group_scores,
     idf,
 )
-from memlab.kernel.index._neighbours import Neighbours, build_from_spool, sweep
-from memlab.kernel.index._postings import Query, TermHits, Words, segment_of
-from memlab.kernel.index._report import IndexReport, report, wilson
-from memlab.kernel.index._tokens import LANGUAGES, Tokens, passages_of, words_of
-from memlab.kernel.index._vectors import BLOCK, EXACT_UP_TO, Approximate, Vectors, View, scanner
+from memlab.kernel.index._neighbours import Neighbours, sweep
+from memlab.kernel.index._postings import Query, Words
+from memlab.kernel.index._report import IndexReport, report
+from memlab.kernel.index._tokens import LANGUAGES, passages_of, words_of
+from memlab.kernel.index._vectors import BLOCK, EXACT_UP_TO, Vectors, scanner
 
 __all__ = [
     "BLOCK",
     "EXACT_UP_TO",
     "KINDS",
     "LANGUAGES",
-    "Approximate",
     "Base",
     "GroupLengths",
     "Grown",
@@ -54,23 +40,14 @@ __all__ = [
     "Kind",
     "Matches",
     "Neighbours",
-    "Opened",
-    "Points",
-    "Projection",
     "Query",
-    "TermHits",
-    "Tokens",
     "Vectors",
-    "View",
     "Words",
     "best",
     "bm25",
     "build_base",
-    "build_from_spool",
     "check_bases",
     "compact",
-    "coverage",
-    "group_bm25",
     "group_lengths",
     "group_scores",
     "idf",
@@ -81,9 +58,6 @@ __all__ = [
     "products_below",
     "report",
     "scanner",
-    "search_k",
-    "segment_of",
     "sweep",
-    "wilson",
     "words_of",
 ]

@@ -12,7 +12,6 @@ from memlab.kernel.journal._copies import (
     copy_journal,
     copy_rows,
     find_faults,
-    is_intact,
     open_connection,
     read_head,
     replace_rows,
@@ -21,7 +20,6 @@ from memlab.kernel.journal._copies import (
 from memlab.kernel.journal._database import (
     HEAD,
     LOCK,
-    VERSION,
     RepairEvent,
     install_database,
     lab_exists,
@@ -37,7 +35,6 @@ from memlab.kernel.journal._events import (
 )
 from memlab.kernel.journal._files import RESTORED, Head, HeadFile, WriterLock
 from memlab.kernel.journal._journal import Journal, JournalView
-from memlab.kernel.journal._reading import Reading
 from memlab.kernel.journal._vault import (
     AUDIT_FILE,
     ENCRYPTED,
@@ -63,7 +60,6 @@ __all__ = [
     "LOCK",
     "RESTORE",
     "RESTORED",
-    "VERSION",
     "Event",
     "Fault",
     "Head",
@@ -71,7 +67,6 @@ __all__ = [
     "Journal",
     "JournalView",
     "KeySource",
-    "Reading",
     "RepairEvent",
     "Scrub",
     "Transaction",
@@ -88,7 +83,6 @@ __all__ = [
     "encryption_of",
     "find_faults",
     "install_database",
-    "is_intact",
     "lab_exists",
     "open_connection",
     "open_database",

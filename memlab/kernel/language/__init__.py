@@ -18,7 +18,6 @@ from memlab.kernel.language.graph import Value
 from memlab.kernel.language.pack import (
     Import,
     PackSource,
-    Setting,
     inline_imports,
     read_header,
     read_import,
@@ -38,15 +37,7 @@ from memlab.kernel.language.policy import (
     possible_results,
 )
 from memlab.kernel.language.reader import Form, Text, canonical, read_forms
-from memlab.kernel.language.signature import (
-    Derived,
-    Input,
-    InputType,
-    Param,
-    Returns,
-    Signature,
-    Type,
-)
+from memlab.kernel.language.signature import Input, InputType, Param, Returns, Signature
 from memlab.kernel.language.texts import PolicyForm, inherit_form, needs_parent, slot_of
 from memlab.kernel.language.writer import (
     is_hy_model,
@@ -60,7 +51,6 @@ from memlab.kernel.language.writer import (
 __all__ = [
     "DIALECT",
     "Coded",
-    "Derived",
     "Form",
     "Import",
     "Input",
@@ -72,10 +62,8 @@ __all__ = [
     "PolicyForm",
     "Program",
     "Returns",
-    "Setting",
     "Signature",
     "Text",
-    "Type",
     "Value",
     "canonical",
     "changed_fields",

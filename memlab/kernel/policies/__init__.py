@@ -14,7 +14,6 @@ from memlab.kernel.policies._given import (
     SinglePolicy,
     as_pack,
     as_packs,
-    is_pack_text,
     list_policies,
     read_policy,
 )
@@ -34,10 +33,9 @@ from memlab.kernel.policies._packs import (
     needs_of_policy,
     pack_from_sources,
     pack_names,
-    pack_source,
     same_candidates,
 )
-from memlab.kernel.policies._settings import SETTINGS, Setting, SettingValue, check_setting
+from memlab.kernel.policies._settings import SETTINGS, Setting, check_setting
 from memlab.kernel.policies._slots import SLOTS, Slot, get_slot
 from memlab.kernel.policies._versions import (
     POLICY_FORMAT,
@@ -63,7 +61,6 @@ __all__ = [
     "PackLike",
     "PolicyLike",
     "Setting",
-    "SettingValue",
     "SinglePolicy",
     "Slot",
     "Version",
@@ -74,7 +71,6 @@ __all__ = [
     "error_share",
     "get_slot",
     "inherited_helpers",
-    "is_pack_text",
     "list_policies",
     "load_pack",
     "logged_owner",
@@ -83,7 +79,6 @@ __all__ = [
     "needs_of_policy",
     "pack_from_sources",
     "pack_names",
-    "pack_source",
     "read_policy",
     "same_candidates",
 ]

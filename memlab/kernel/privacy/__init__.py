@@ -12,14 +12,11 @@ this type, so a type checker finds texts that bypass the gate. ``refuse_strings`
 docs/secrets.md lists the known gaps of the gate. Personal identifiers are redacted if the pack's settings request it.
 """
 
-from memlab.kernel.privacy._disguises import MAX_ENCODED, VIEWS, Edit, View, read_views
 from memlab.kernel.privacy._files import Ignored, find_ignore_file, is_sensitive, split_sensitive
-from memlab.kernel.privacy._kinds import KINDS, Kind
 from memlab.kernel.privacy._screen import (
     Finding,
     Screened,
     Screening,
-    merge_findings,
     refuse,
     refuse_strings,
     screen,
@@ -28,22 +25,14 @@ from memlab.kernel.privacy._screen import (
 from memlab.kernel.privacy._secret_names import PERSONAL, personal_kinds
 
 __all__ = [
-    "KINDS",
-    "MAX_ENCODED",
     "PERSONAL",
-    "VIEWS",
-    "Edit",
     "Finding",
     "Ignored",
-    "Kind",
     "Screened",
     "Screening",
-    "View",
     "find_ignore_file",
     "is_sensitive",
-    "merge_findings",
     "personal_kinds",
-    "read_views",
     "refuse",
     "refuse_strings",
     "screen",

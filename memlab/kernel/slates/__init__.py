@@ -3,10 +3,9 @@
 The package has the slate of one recall and its encoding, the four tables of a log, and sealed segments of slates.
 """
 
-from memlab.kernel.slates._schema import ATTRIBUTED, CONTENT, SAMPLERS, STAMP, TABLES
+from memlab.kernel.slates._schema import ATTRIBUTED, CONTENT, TABLES
 from memlab.kernel.slates._segments import (
     THINNED,
-    Sealed,
     SealedLog,
     Segment,
     read_slates,
@@ -14,8 +13,6 @@ from memlab.kernel.slates._segments import (
     thin_parts,
 )
 from memlab.kernel.slates._slate import (
-    BLOB_FORMAT,
-    FORMAT,
     Constants,
     Question,
     Slate,
@@ -24,7 +21,6 @@ from memlab.kernel.slates._slate import (
     encode,
     is_sealed,
     question_of,
-    same_slates,
     with_question,
 )
 from memlab.kernel.slates._tables import Slates, feedback_table
@@ -32,17 +28,12 @@ from memlab.kernel.slates._wide import WIDE
 
 __all__ = [
     "ATTRIBUTED",
-    "BLOB_FORMAT",
     "CONTENT",
-    "FORMAT",
-    "SAMPLERS",
-    "STAMP",
     "TABLES",
     "THINNED",
     "WIDE",
     "Constants",
     "Question",
-    "Sealed",
     "SealedLog",
     "Segment",
     "Slate",
@@ -54,7 +45,6 @@ __all__ = [
     "is_sealed",
     "question_of",
     "read_slates",
-    "same_slates",
     "seal",
     "thin_parts",
     "with_question",

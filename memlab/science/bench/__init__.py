@@ -2,14 +2,13 @@
 
 from memlab.science.bench._answers import Contract
 from memlab.science.bench._bench import bench_conversations, bench_lab
-from memlab.science.bench._budgets import BUDGETS, BudgetResult, bench_budgets
+from memlab.science.bench._budgets import BudgetResult, bench_budgets
 from memlab.science.bench._dynamics import DynamicsResult, LivedAbility, bench_dynamics
 from memlab.science.bench._forecast import ForecastResult, bench_reviews, bench_wanted
 from memlab.science.bench._reader import read_answer, token_f1
 from memlab.science.bench._result import BenchResult, SystemResult
 
 __all__ = [
-    "BUDGETS",
     "BenchResult",
     "BudgetResult",
     "Contract",

@@ -8,13 +8,6 @@
 True
 """
 
-from memlab.science.breeding._breed import (
-    MUTATIONS,
-    Offspring,
-    crossover,
-    draft_crossover,
-    draft_mutation,
-    mutate,
-)
+from memlab.science.breeding._breed import crossover, draft_crossover, draft_mutation, mutate
 
 __all__ = ["MUTATIONS", "Offspring", "crossover", "draft_crossover", "draft_mutation", "mutate"]

@@ -24,10 +24,7 @@ from memlab.science.simulation._events import (
 )
 from memlab.science.simulation._life import Life, live
 from memlab.science.simulation._trial import Trial, trial
-from memlab.science.simulation._world import ASPECTS as ASPECTS  # for tests
 from memlab.science.simulation._world import FRESH, HABIT, PROBING, SURE, WORLDS, Phase, World
-from memlab.science.simulation._world import TASTES as TASTES  # for tests
-from memlab.science.simulation._world import take_names as take_names  # for tests
 
 __all__ = [
     "FRESH",

@@ -3,7 +3,7 @@
 The kernel runs policies without this package. It imports some of its functions by name (``memlab.kernel.hooks.PARTS``).
 """
 
-from memlab.subjects.lens.attribution import Attribution, attribute_outcomes
+from memlab.subjects.lens.attribution import Attribution
 from memlab.subjects.lens.diff import Change, FormDiff, PolicyDiff, diff_packs, diff_policies
 from memlab.subjects.lens.edit import (
     NumericLiteral,
@@ -12,17 +12,13 @@ from memlab.subjects.lens.edit import (
     parametrize,
     replace,
     subtrees,
-    with_param,
 )
-from memlab.subjects.lens.explain import Branch, Explanation, FeatureGap, Term, TermGap, Why
-from memlab.subjects.lens.highlight import FORM_SHAPES, Word, highlight, vocabulary
-from memlab.subjects.lens.module import bind_form, expand_form
+from memlab.subjects.lens.explain import Explanation, FeatureGap, Term, TermGap, Why
+from memlab.subjects.lens.highlight import highlight, vocabulary
 from memlab.subjects.lens.tree import Tree, TreeNode
 
 __all__ = [
-    "FORM_SHAPES",
     "Attribution",
-    "Branch",
     "Change",
     "Explanation",
     "FeatureGap",
@@ -35,17 +31,12 @@ __all__ = [
     "Tree",
     "TreeNode",
     "Why",
-    "Word",
-    "attribute_outcomes",
-    "bind_form",
     "diff_packs",
     "diff_policies",
-    "expand_form",
     "highlight",
     "literals",
     "parametrize",
     "replace",
     "subtrees",
     "vocabulary",
-    "with_param",
 ]

@@ -15,7 +15,8 @@ from typing import Any
 from memlab.errors import InputError, PolicyError
 from memlab.kernel.language import Policy, compile_policy, read_pack
 from memlab.kernel.policies import SLOTS as OFFERED
-from memlab.kernel.policies import load_pack, pack_names, pack_source
+from memlab.kernel.policies import load_pack, pack_names
+from memlab.kernel.policies._packs import pack_source
 from tests.campaigns.fuzzing.canaries import Canaries
 from tests.campaigns.fuzzing.edges import Edges
 from tests.campaigns.fuzzing.mutations import MUTATIONS

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.kernel.policies import pack_names, pack_source
+from memlab.kernel.policies import pack_names
+from memlab.kernel.policies._packs import pack_source
 from memlab.subjects.lens.highlight import highlight, read_tokens
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
