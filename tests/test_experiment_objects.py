@@ -675,7 +675,7 @@ def test_missing_cells_are_told(build: Any) -> None:
 def test_a_damaged_declaration_is_refused(build: Any) -> None:
     experiment = build().run()
     (experiment.folder / "experiment.json").write_text('{"data": 3}')
-    with pytest.raises(DatasetError, match="Delete this file"):
+    with pytest.raises(DatasetError, match="Delete it, and run again"):
         build().run()
 
 

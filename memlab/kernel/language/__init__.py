@@ -90,7 +90,7 @@ __all__ = [
 ]
 
 _MOVED = {
-    **dict.fromkeys(("MUTATIONS", "Offspring", "crossover", "mutate"), "memlab.science.breeding"),
+    **dict.fromkeys(("crossover", "mutate"), "memlab.science.breeding"),
     **dict.fromkeys(
         (
             *(

@@ -86,7 +86,7 @@ __all__ = [
 register_own("features", "settings", "slots")
 
 _MOVED = dict.fromkeys(
-    ("Attribution", "PolicyDiff", "attributed", "bind_form", "expand_form"), "memlab.subjects.lens"
+    ("Attribution", "PolicyDiff", "bind_form", "expand_form"), "memlab.subjects.lens"
 )
 """Public names of earlier versions, and the package that contains them now."""
 

@@ -12,13 +12,17 @@ from memlab.subjects.lens.edit import (
     parametrize,
     replace,
     subtrees,
+    with_param,
 )
-from memlab.subjects.lens.explain import Explanation, FeatureGap, Term, TermGap, Why
-from memlab.subjects.lens.highlight import highlight, vocabulary
+from memlab.subjects.lens.explain import Branch, Explanation, FeatureGap, Term, TermGap, Why
+from memlab.subjects.lens.highlight import FORM_SHAPES, Word, highlight, vocabulary
+from memlab.subjects.lens.module import bind_form, expand_form
 from memlab.subjects.lens.tree import Tree, TreeNode
 
 __all__ = [
+    "FORM_SHAPES",
     "Attribution",
+    "Branch",
     "Change",
     "Explanation",
     "FeatureGap",
@@ -31,12 +35,16 @@ __all__ = [
     "Tree",
     "TreeNode",
     "Why",
+    "Word",
+    "bind_form",
     "diff_packs",
     "diff_policies",
+    "expand_form",
     "highlight",
     "literals",
     "parametrize",
     "replace",
     "subtrees",
     "vocabulary",
+    "with_param",
 ]
