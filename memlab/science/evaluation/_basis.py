@@ -189,7 +189,7 @@ def list_groups(influence: pl.DataFrame, difference: float) -> list[dict[str, An
 
 
 def _probabilities(duel: Duel) -> Floats:
-    """Return the probabilities in a duel: of both packs' lists in each recall, or of disputed items left to chance."""
+    """Return the probabilities in a duel: of both packs' lists in each recall, or of disputed items that are drawn."""
     if duel.shares is not None:
         return duel.shares.ravel()
     chance = duel.log.propensity[np.setxor1d(duel.own.rows, duel.base.rows)]

@@ -486,6 +486,7 @@ def _find_by_names(
     A memory has a name of the report. For a report of a person, two of its words or a rare one suffice. The pairs have
     a similarity of 0, because their texts may use different words.
     """
+    # Only recent memories are compared, because each comparison reads both texts.
     side = joint.side(rows)
     columns = side.texts, side.readings, side.word("provenance"), side.word("kind") == "correction"
     reports = [

@@ -202,8 +202,8 @@ def _moves_path(new: str, old: str) -> bool:
     ]
     # the folder in which both paths begin is no thing that moved
     folders = [{stem(path.split("/")[0].lower()) for path in paths} for paths in (mine, theirs)]
-    things = (parts[0] & parts[1]) - (folders[0] & folders[1])
-    return mine.isdisjoint(theirs) and not things.isdisjoint(words)
+    moved = (parts[0] & parts[1]) - (folders[0] & folders[1])
+    return mine.isdisjoint(theirs) and not moved.isdisjoint(words)
 
 
 def find_name(name: str, text: str) -> bool:
