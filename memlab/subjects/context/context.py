@@ -113,7 +113,7 @@ class Context(Displayed):
 
     @cached_property
     def left_out(self) -> pl.DataFrame:
-        """One row per expected memory that is missing: its id, ``what`` (text) and ``why``."""
+        """One row per missing expected memory: its id, ``what`` (text) and ``why``."""
         return pl.DataFrame(self._missing, schema=_LEFT_OUT)
 
     @property
