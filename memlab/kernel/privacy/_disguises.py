@@ -170,7 +170,7 @@ def _plain_of() -> tuple[re.Pattern[str], dict[int, str]]:
 
     The table maps look-alike characters to Latin characters.
     """
-    table = {ord(foreign): latin for latin, *alike in _ALIKE.split() for foreign in alike}
+    table = {ord(foreign): group[0] for group in _ALIKE.split() for foreign in group[1:]}
     table |= {0xFF01 + offset: chr(0x21 + offset) for offset in range(94)}
     for first, count, latin in (
         *((0x1D400 + 52 * style, 26, "A") for style in range(13)),
