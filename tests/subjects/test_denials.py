@@ -109,6 +109,10 @@ def test_who_is_away_for_a_time_ends_nothing(new, old):
 
 def test_what_is_gone_ends():
     assert replaces_named("Jenkins is gone for good", "Jenkins builds the nightly")
+    assert replaces_named("we moved off Mailgun", "Mails go out with Mailgun")
+    assert replaces_named(
+        "flags are in packages/flags/all.ts now", "Flags are declared in `src/flags.ts`"
+    )
     assert replaces_named("Jenkins is gone, we use Actions", "Jenkins builds the nightly")
 
 

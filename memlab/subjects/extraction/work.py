@@ -145,20 +145,16 @@ class Call:
         """The commands in a command line, by program; commands that only read are left out."""
         line = _HEREDOC.sub("", self.command)
         masked = _QUOTED.sub(lambda match: "_" * len(match.group()), line)
-        result, start = {}, 0
+        readers, result, start = vocabulary("session", "readers"), {}, 0
         for end in [*_PARTS.finditer(masked), None]:
             part = line[start : end.start() if end else None].strip("() &\n")
             start = end.end() if end else 0
             words = _BEFORE.sub("", part).split()
-            name = (
-                words[0].rpartition("/")[2]
-                if words and words[0] not in vocabulary("session", "readers")
-                else ""
-            )
+            name = words[0].rpartition("/")[2] if words and words[0] not in readers else ""
             if name in vocabulary("session", "programs"):
                 further = next((word for word in words[1:] if not word.startswith("-")), "")
                 name = f"{name} {further}".strip()
-            if name and (name not in vocabulary("session", "readers") or "/" in words[0]):
+            if name and (name not in readers or "/" in words[0]):
                 result[name] = part
         return result
 

@@ -281,7 +281,7 @@ def _newest(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> in
 
 
 def _counted(field: Field, siblings: Siblings, gone: PurgePlan) -> tuple[set[int], set[int]]:
-    """Return the memories that a field describes, and those of them that the purge leaves."""
+    """Return the memories that a field describes, and the remaining memories among them."""
     part = _PARTS.get(field.of)
     memories = set(part.ids(siblings.get(field.of)))
     return memories, memories.difference(gone.ids.tolist())
