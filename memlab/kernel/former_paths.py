@@ -11,7 +11,6 @@ import json
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -43,7 +42,8 @@ def present_path(path: str) -> str | None:
     return None
 
 
-class _Present(Loader):
+# No base class of importlib.abc: its import takes a quarter of the import of memlab.
+class _Present:
     """A loader that returns the module at its current path.
 
     The module keeps its own import specification.
@@ -61,7 +61,7 @@ class _Present(Loader):
         module.__spec__ = self.own
 
 
-class _FormerPaths(MetaPathFinder):
+class _FormerPaths:
     """A finder that locates modules by their former import paths."""
 
     def find_spec(
@@ -76,7 +76,7 @@ class _FormerPaths(MetaPathFinder):
             from memlab.errors import RenamedWarning
 
             warnings.warn(f"{fullname} is now {present}", RenamedWarning, stacklevel=2)
-        return ModuleSpec(fullname, _Present(present))
+        return ModuleSpec(fullname, _Present(present))  # type: ignore[arg-type]  # a loader by its methods
 
 
 def redirect_former_paths() -> None:
