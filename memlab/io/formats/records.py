@@ -309,11 +309,11 @@ class _Records:
 
     def _add_edge(self, fields: dict[str, Any], location: str) -> None:
         """Add a record of an edge; raise Wrong if a field is invalid."""
-        known = [name for name in EDGES if not name.endswith("_node")]
+        columns = [name for name in EDGES if not name.endswith("_node")]
         for name in fields:
-            if name not in known:
+            if name not in columns:
                 raise Wrong(
-                    f'The record of an edge has no field "{name}". {did_you_mean(name, known)}'
+                    f'The record of an edge has no field "{name}". {did_you_mean(name, columns)}'
                 )
         for end in ("source", "target"):
             id, node = self._check_end(end, fields.get(end))
