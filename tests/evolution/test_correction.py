@@ -11,6 +11,7 @@ import pytest
 from test_evolve import SETTINGS, START, build_log, search
 
 import memlab
+from memlab.science.evolution import _correction
 from memlab.science.evolution._correction import _fit, _pair, _read_terms, fit_correction
 from memlab.science.evolution._data import Data, read_data
 from memlab.science.evolution._evolve import _correct, _select
@@ -112,6 +113,20 @@ def test_nothing_is_fitted_if_all_candidates_are_wanted() -> None:
     slates, _ = build_log(lambda v: v["a"])
     every = slates.candidates.select("decision", "memory_id", relevance=pl.lit(1.0)).collect()
     assert fit_correction(read((slates, every)), 0) is None
+
+
+def test_a_fit_to_the_first_pairs_stands_if_the_second_pairs_are_of_one_cluster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A recall has 38 pairs of the second kind, and often fewer of the first, which then read a second recall.
+    data = read(build_log(lambda v: v["b"]))
+    monkeypatch.setattr(_correction, "_CELLS", 37 * len(data.signature.inputs))
+    both = fit_correction(data, 7)
+    monkeypatch.setattr(_correction, "_PAIRS", _correction._PAIRS[:1])
+    first = fit_correction(data, 7)
+    assert both is not None
+    assert first is not None
+    assert both[0].hash == first[0].hash
 
 
 def test_weights_are_those_of_a_slow_descent() -> None:

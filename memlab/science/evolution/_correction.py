@@ -55,7 +55,7 @@ def fit_correction(data: Data, seed: int, last: str = "selection") -> tuple[Poli
         better, worse = _pair(part, rng, _CELLS // len(data.signature.inputs), start, *pairs)
         of_pair = groups[part.log.recall[better]]
         if len(of_pair) - np.bincount(of_pair, minlength=1).max() < 2:
-            return None  # nothing would be fitted if the clusters with pairs are left out
+            continue  # nothing would be fitted if the clusters with pairs are left out
         terms, table = _read_terms(data, part, start, better, worse)
         for penalty in _PENALTIES:
             totals = np.empty_like(best)
