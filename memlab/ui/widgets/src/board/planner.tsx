@@ -1,6 +1,6 @@
 /** The planner: how long each design takes to detect a difference from the baseline, by rate and traffic. */
 import { useState } from "preact/hooks";
-import { num, plural, visible } from "../shared/text";
+import { num, plural, RECORDED, visible } from "../shared/text";
 import { useAsk, useHint, useReadOnly, useTrait } from "../shared/widget";
 import type { About, Design, Plan } from "./types";
 
@@ -227,7 +227,7 @@ export function Planner({ about }: { about: About }) {
               type="text"
               value={reason}
               disabled={!!readOnly}
-              placeholder="Your reason, kept in the history"
+              placeholder={RECORDED}
               onInput={(event) => setReason(event.currentTarget.value)}
             />
           </label>

@@ -1,5 +1,8 @@
 import { useState } from "preact/hooks";
 
+/** The placeholder of every field for a reason. */
+export const RECORDED = "Will be recorded in the history";
+
 // Control characters and the pictures or the replacement character that stand for them.
 const PICTURES = new Map<number, string>();
 for (let code = 0; code < 32; code++)

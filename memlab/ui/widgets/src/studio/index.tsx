@@ -6,7 +6,7 @@ import { Minis, type Move, Slope, type Sum, summarizeMoves } from "../ranks/move
 import moved from "../ranks/moves.css";
 import { Metrics, type Quality, QualityPanel } from "../ranks/quality";
 import qualities from "../ranks/quality.css";
-import { UserText, visible } from "../shared/text";
+import { RECORDED, UserText, visible } from "../shared/text";
 import {
   useAsk,
   useHint,
@@ -335,7 +335,7 @@ function Actions({
           dir="auto"
           value={reason}
           disabled={!!blocked}
-          placeholder="Will be recorded in the history"
+          placeholder={RECORDED}
           onInput={(event) => setReason(event.currentTarget.value)}
         />
       </label>

@@ -4,7 +4,7 @@ import { HEAD, Minis, type Move, Slope, type Sum, summarizeMoves } from "../rank
 import moved from "../ranks/moves.css";
 import { type Quality, QualityPanel } from "../ranks/quality";
 import qualities from "../ranks/quality.css";
-import { plural, UserText, visible } from "../shared/text";
+import { plural, RECORDED, UserText, visible } from "../shared/text";
 import { useAsk, useHint, useOfflineReason, useRows, useTrait, widget } from "../shared/widget";
 import { Axis, type Bin, createScale, type Event, formatTime, isCrowded, type Span } from "./axis";
 import { Diff, type Line } from "./diff";
@@ -305,7 +305,7 @@ function Versions({
             dir="auto"
             value={reason}
             disabled={!!blocked}
-            placeholder={blocked || "Will be recorded in the history"}
+            placeholder={blocked || RECORDED}
             onInput={(event) => setReason(event.currentTarget.value)}
           />
         </label>
