@@ -1,10 +1,15 @@
 """Statements that say that a value is over, has moved or was set again, and statements that stay."""
 
+import random
+import re
+
 import pytest
 
 import memlab
 from memlab.subjects.linking import corrections
 from memlab.subjects.reading.denials import (
+    _DENIED,
+    _VALUE,
     ends_value,
     moves_or_sets,
     replaces_named,
@@ -214,3 +219,20 @@ def test_paths_in_one_folder_are_not_one_thing():
         "Texts of the desktop are in desktop/i18n/source.json now",
         "desktop/src/io/dxf.cpp imports DXF",
     )
+
+
+def test_a_value_before_its_end_is_that_of_the_search_with_every_start_and_length():
+    quick = _DENIED[1].pattern
+    slow = re.compile(_VALUE + quick[quick.index("(?: (?:line") :], re.IGNORECASE)
+    pieces = ["is over", "are gone", "was dead", "`", "@", ".", "/", "+", "-", ":", "a", "bc", "É"]
+    pieces += [" line", "\n", *" " * 5, *[" is over"] * 3]
+    rng, found = random.Random(1), 0
+    for _ in range(20_000):
+        text = "".join(rng.choices(pieces, k=rng.randrange(1, 14)))
+        matches = [
+            [(match.span(), match.span("value")) for match in pattern.finditer(text)]
+            for pattern in (_DENIED[1], slow)
+        ]
+        assert matches[0] == matches[1], text
+        found += len(matches[0])
+    assert found > 5_000

@@ -22,7 +22,8 @@ _DENIED = (
         re.IGNORECASE,
     ),
     re.compile(
-        _VALUE + r"(?: (?:line|branch|file|server|job|command|script|option|flag|version|release))?\s+(?:is|are|was|were|got|has been|gets) "
+        # The same values, taken whole: a space follows, so neither a shorter value nor a later start can match.
+        r"(?P<value>`[^`]+`|(?:@|\b\w)[\w./+:@-]*+(?<=[\w+]))(?: (?:line|branch|file|server|job|command|script|option|flag|version|release))?\s+(?:is|are|was|were|got|has been|gets) "
         r"(?:(?:over|out|off|gone)(?! (?:sick|today|tonight|tomorrow|yesterday|until|till|last|next|this|for (?!good)|\w+ing)\b)|shut down|dead|parked|retired|obsolete|dropped|removed|deleted|deprecated|renamed|replaced|no longer used|not used any ?more)\b",
         re.IGNORECASE,
     ),
