@@ -292,6 +292,8 @@ class _Work:
         start, stop = position or (0, len(message.text))
         kind, confidence = _SORTS[sort]
         by_user = message.role == "user"
+        if sort == "rule" and not by_user:
+            kind = "context"  # only what a person says belongs in every prompt
         paths = [file.removeprefix("./") for file in files if _PATH.fullmatch(file.lstrip("/"))]
         paths = list(dict.fromkeys(paths))[:_MOST_FILES]
         fields = {
