@@ -118,6 +118,14 @@ def test_what_an_agent_did_is_no_fact():
     assert not learn(user("Fix it."), bash("git push", "ok"), agent(said), edit("a.py")).height
 
 
+def test_only_a_rule_of_a_person_is_in_every_prompt():
+    # from the description of the package overrides
+    said = "Note that `@classmethod` and `@staticmethod` must be declared before `@override`."
+    before = user("Look at the hooks."), bash("pytest -q", "3 passed")
+    assert learn(*before, agent(said))["kind"].to_list() == ["context"]
+    assert learn(*before, user(said))["kind"].to_list() == ["convention"]
+
+
 def test_a_task_is_no_statement():
     assert not learn(
         user("The signer in src/signer.py returns bytes for text keys."), edit("a.py")
