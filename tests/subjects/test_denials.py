@@ -121,6 +121,40 @@ def test_what_is_gone_ends():
     assert replaces_named("Jenkins is gone, we use Actions", "Jenkins builds the nightly")
 
 
+def test_a_thing_that_got_another_number_place_or_end_is_replaced():
+    # from transcripts of other writers
+    old = "the main chunk may have 180 kB gzip, above this the size job in ci goes red"
+    assert replaces_named("we bumped the size budget to 220 yesterday because of the map", old)
+    new, old = (
+        "Staging is on fly.io: fly deploy -c deploy/fly.toml",
+        "Staging is deployed by hand: scp",
+    )
+    assert replaces_named(new, old, stated=True)
+    assert not replaces_named(new, old)
+    old = "Staging is deployed by pushing a tag stg-<date>, the pipeline listens to nothing else"
+    assert replaces_named("No tags any more: a merge to main rolls out to staging", old)
+    old = "we're on Mollie for cards, the sandbox key is in .env.payments"
+    assert replaces_named("payments run through Adyen now, Mollie is cancelled", old)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        # entries of the changelogs of httpcore and watchdog
+        (
+            "Increase the allowable HTTP header size to 100kB. (#647)",
+            "Fix proxy headers missing on HTTP forwarding. (#456)",
+        ),
+        (
+            "Convert regexes of type ``str`` to ``list``. (`831 <https://github.com/gorakhargosh/watchdog/pull/831>`__)",
+            "[bsd] Fixed flavors of FreeBSD detection (`#529 <https://github.com/gorakhargosh/watchdog/pull/529>`__)",
+        ),
+    ],
+)
+def test_numbers_of_issues_and_addresses_are_no_topic(new, old):
+    assert not replaces_named(new, old, stated=True)
+
+
 def test_two_common_words_of_long_texts_end_nothing():
     old = "I tried surfing for the first time. Even though I kept falling off, it taught me to keep trying."
     new = "Getting sponsors was difficult. I had to reach out and keep trying, but it paid off, and the time limit is gone."

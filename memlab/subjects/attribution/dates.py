@@ -47,7 +47,11 @@ def find_days(text: str, at: Micros) -> tuple[Days, ...]:
     lower = text.lower()
     spans = [(start // DAY + _EPOCH, end // DAY + _EPOCH) for start, end in named_dates(text, at)]
     years = [_span_of_year(int(written)) for written in _YEAR.findall(lower)]
-    spans += [year for year in years if not any(_is_within(span, year) for span in spans)]
+    spans += [
+        year
+        for year in years
+        if not any(year[0] <= span[0] and span[1] <= year[1] for span in spans)
+    ]
     if spans:
         anchor = date.fromordinal(spans[0][0])
         spans += [_find_previous(unit, anchor) for unit in _BY_A_DATE.findall(lower)]
@@ -73,11 +77,6 @@ def compute_overlap(left: Sequence[Days], right: Sequence[Days]) -> float:
         ),
         default=0.0,
     )
-
-
-def _is_within(span: Days, whole: Days) -> bool:
-    """Return whether one date range lies inside another."""
-    return whole[0] <= span[0] and span[1] <= whole[1]
 
 
 def _span_of_year(number: int) -> Days:

@@ -22,7 +22,12 @@ class Side:
 
     def __init__(self, rows: Mapping[int, Row], events: Iterable[Event] | None) -> None:
         self.rows = rows
-        self.times = _corrections_of(events) if events is not None else _last_changed(rows)
+        # an export has only the time of the last change
+        self.times = (
+            {id: {row["changed"]} for id, row in rows.items() if row["changed"] is not None}
+            if events is None
+            else _corrections_of(events)
+        )
 
     def after(self, id: int) -> int | None:
         """Return the id of the edit that replaced a memory, or None without an edit."""
@@ -61,11 +66,6 @@ def rows_of(frame: pl.DataFrame) -> dict[int, Row]:
                 row[name] = column.default
         rows[row["id"]] = row
     return rows
-
-
-def _last_changed(rows: Mapping[int, Row]) -> dict[int, set[Micros]]:
-    """Return the time of the last change of each memory in an export."""
-    return {id: {row["changed"]} for id, row in rows.items() if row["changed"] is not None}
 
 
 def _corrections_of(events: Iterable[Event]) -> dict[int, set[Micros]]:

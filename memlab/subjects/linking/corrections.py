@@ -31,8 +31,7 @@ _REACH = ("project", "scope", "branch", "season", "visibility")
 _INCIDENTS = ("gotcha", "environment-quirk", "error-pattern", "codebase-discovery")
 # Log odds from 40 hand-written corrections and 40 complements of their statements. From _EVIDENT a statement is
 # retired. With a lead of at least _LEAD over the next candidate, _CERTAIN suffices. A statement is hidden from _LIKELY,
-# with that lead from _POSSIBLE, and from _STATED if the memory is called a correction. _SMALL_LEAD suffices for
-# a person's correction.
+# with that lead from _POSSIBLE. A memory that is called a correction hides from _STATED, with _SMALL_LEAD.
 _EVIDENT, _CERTAIN, _LIKELY, _POSSIBLE, _STATED = 3.5, 1.5, 0.5, -1.0, -3.0
 _LEAD, _SMALL_LEAD = 1.8, 0.5
 # The candidates that may repeat a corrected statement, and the usual topic of a third candidate.
@@ -82,7 +81,7 @@ def keep_corrections(compared: ComparedPairs, now: int) -> None:
     is_incident = np.isin(pairs.old.word("kind")[pairs.second], _INCIDENTS[:3])
     is_comparable &= ~is_incident
     odds = _weigh_corrections(compared, is_comparable)
-    is_certain, is_likely = _judge_odds(compared, odds, is_told)
+    is_certain, is_likely = _judge_odds(compared, odds)
     is_likely = _find_hidden(compared, is_likely, is_told, is_incident)
     for pair in range(len(compared.relation)):
         later, earlier = compared.texts(pair)
@@ -150,7 +149,7 @@ def count_words(text: str) -> int:
     return len(text.split())
 
 
-def _judge_odds(compared: ComparedPairs, odds: Floats, is_told: Flags) -> tuple[Flags, Flags]:
+def _judge_odds(compared: ComparedPairs, odds: Floats) -> tuple[Flags, Flags]:
     """Return two masks: pairs of a certain correction, and pairs of a probable correction.
 
     One memory is corrected more often than several, so that its lead over the next one counts.
@@ -165,8 +164,8 @@ def _judge_odds(compared: ComparedPairs, odds: Floats, is_told: Flags) -> tuple[
         lead = odds[first] - odds[others[0]] if others else np.inf
         if lead >= _LEAD:
             is_certain[first] |= odds[first] >= _CERTAIN
-            is_likely[first] |= odds[first] >= (_STATED if is_correction[first] else _POSSIBLE)
-        if is_correction[first] and is_told[first] and lead >= _SMALL_LEAD:
+            is_likely[first] |= odds[first] >= _POSSIBLE
+        if is_correction[first] and lead >= _SMALL_LEAD:
             is_likely[first] |= odds[first] >= _STATED
     return is_certain, is_likely
 

@@ -491,7 +491,9 @@ def conflicts(new: Claim | None, old: Claim | None) -> bool:
     >>> conflicts(claim("The user likes tea"), claim("The user likes coffee"))
     False
     """
-    if new is None or old is None or new.subject != old.subject or not _is_same_time(new, old):
+    if new is None or old is None or new.subject != old.subject:
+        return False
+    if new.times != old.times or new.past != old.past:
         return False
     if new.denies != old.denies:
         return _contains_denied(new, old) if new.denies else _contains_denied(old, new)
@@ -529,11 +531,6 @@ def updates(new: Claim | None, old: Claim | None) -> bool:
 def _possession_stems(old: Claim) -> frozenset[str]:
     """Return the set with the stem of "has" if the verb is "have", or an empty set."""
     return frozenset({"ha"}) if old.verb == "hav" else frozenset()
-
-
-def _is_same_time(new: Claim, old: Claim) -> bool:
-    """Return whether both claims have the same time words and the same tense."""
-    return new.times == old.times and new.past == old.past
 
 
 def _contains_denied(denying: Claim, other: Claim) -> bool:

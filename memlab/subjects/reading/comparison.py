@@ -420,7 +420,11 @@ def _find_rule(
     if by_slot is not None:
         return by_slot
     ours, theirs = _normalize_user(new.claim, user_speaks), _normalize_user(old.claim, user_speaks)
-    if ours is not None and theirs is not None and (short or _is_same_topic(ours, theirs, overlap)):
+    if (
+        ours is not None
+        and theirs is not None
+        and (short or (ours.subject and ours.subject == theirs.subject and overlap >= _SHARED))
+    ):
         updated, contrary = updates(ours, theirs), conflicts(ours, theirs)
         if updated or contrary:
             return "claim, short" if short else "claim", updated
@@ -496,11 +500,6 @@ def _with_subject(claim: Claim, subject: tuple[str, ...]) -> Claim:
     """Return a copy of a claim with another subject."""
     values = {name: getattr(claim, name) for name in Claim.__dataclass_fields__}
     return Claim(**values | {"subject": subject})
-
-
-def _is_same_topic(new: Claim, old: Claim, overlap: float) -> bool:
-    """Return whether two claims share their subject and at least half of their words."""
-    return bool(new.subject) and new.subject == old.subject and overlap >= _SHARED
 
 
 # -- slots ----------------------------------------------------------------------------------------------------

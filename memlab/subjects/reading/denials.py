@@ -24,7 +24,7 @@ _DENIED = (
     re.compile(
         # The same values, taken whole: a space follows, so neither a shorter value nor a later start can match.
         r"(?P<value>`[^`]+`|(?:@|\b\w)[\w./+:@-]*+(?<=[\w+]))(?: (?:line|branch|file|server|job|command|script|option|flag|version|release))?\s+(?:is|are|was|were|got|has been|gets) "
-        r"(?:(?:over|out|off|gone)(?! (?:sick|today|tonight|tomorrow|yesterday|until|till|last|next|this|for (?!good)|\w+ing)\b)|shut down|dead|parked|retired|obsolete|dropped|removed|deleted|deprecated|renamed|replaced|no longer used|not used any ?more)\b",
+        r"(?:(?:over|out|off|gone)(?! (?:sick|today|tonight|tomorrow|yesterday|until|till|last|next|this|for (?!good)|\w+ing)\b)|shut down|cancell?ed|discontinued|dead|parked|retired|obsolete|dropped|removed|deleted|deprecated|renamed|replaced|no longer used|not used any ?more)\b",
         re.IGNORECASE,
     ),
     re.compile(r"\bno \.?" + _VALUE + r"(?: \w+)? (?:any ?more|any longer)\b", re.IGNORECASE),
@@ -60,14 +60,25 @@ _SAME_ACT = 0.5
 _COMMON = 2
 # The share of the shorter text's words that two texts on one topic have in common.
 _SAME_TOPIC = 0.2
-# A run of characters without a space that is longer than any value. The time of a search in it is quadratic.
-_RUN = re.compile(r"\S{121,}")
+# A run of characters without a space that is longer than any value, in which a search takes quadratic time, and
+# addresses and numbers of issues, which are no topic.
+_RUN = re.compile(r"\S{121,}|https?://\S+|(?<!\w)#\d+\b")
 # A name of several parts, such as FEED_CHUNK, and a number.
 _NAME = re.compile(r"(?<![\w.])[A-Za-z]\w*(?:[_./-]\w+)+")
 # A name with a version: temurin-17, python3.12.
 _VERSION = re.compile(r"(?<![^\W_])([A-Za-z]{4,})-?(\d+(?:\.\d+)*)(?![\w.]*\w)")
 _PREFERS = re.compile(r"\b(?:instead of|rather than|in place of)\b|,\s(?:and\s)?not\b", re.I)
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)*")
+# What got another number, and what is said to be at a place or done by a means.
+_RAISED = re.compile(
+    r"\b(?:raised|lowered|bumped|increased|reduced|doubled|upped|set|changed) ((?:[\w-]+ ){1,5}?)(?:from \S+ )?to \d",
+    re.I,
+)
+_PLACED = re.compile(
+    r"(?:^|[.:;,(] (?:and |so |fyi )?)(?:the |all |our )?((?:[\w-]+ )??[\w-]+) (?:is|are|was|were|runs?|goe?s?|lives?|sits?)"
+    r"(?: \w+(?:ed|t|n))? (?:now )?(?:on|in|at|by|through|with|via|to|under|from|over)\b",
+    re.I,
+)
 # Stems of subjects that most statements share.
 _PERSONS = frozenset(("user", "team"))
 
@@ -136,6 +147,7 @@ def replaces_named(
     >>> replaces_named("temurin-21 is on all machines now", "JAVA_HOME=/usr/lib/jvm/temurin-17-jdk")
     True
     """
+    new, old = (_RUN.sub(" ", text) for text in (new, old))
     is_over = _OVER.search(new) is not None
     if _changes_version(new, old) or (is_over and _shares_topic(new, old, numbers=True)):
         return stated or reports_change(new)
@@ -162,9 +174,17 @@ def replaces_named(
     mine, before = set(_NUMBER.findall(new)), set(_NUMBER.findall(old))
     is_other = bool(mine and before) and mine.isdisjoint(before)
     return (
-        (is_other and (bool(names) or _shares_topic(new, old, numbers=False)))
+        (
+            is_other
+            and (
+                bool(names)
+                or _shares_topic(new, old, numbers=False)
+                or any(content & thing for thing in _find_things(_RAISED, new))
+            )
+        )
         or _ends_two_words(new, old)
         or _moves_path(new, old)
+        or (stated and not _find_things(_PLACED, new).isdisjoint(_find_things(_PLACED, old)))
     )
 
 
@@ -193,6 +213,15 @@ def _ends_two_words(new: str, old: str) -> bool:
     return any(find_name(v, old) and content.issuperset(map(stem, words_of(v))) for v in values)
 
 
+def _find_things(pattern: re.Pattern[str], text: str) -> set[frozenset[str]]:
+    """Return the stems of the words of each thing that a pattern finds in a text.
+
+    >>> _find_things(_PLACED, "Payments run through Adyen now")
+    {frozenset({'payment'})}
+    """
+    return {Statement(name).content for name in pattern.findall(text)} - {frozenset()}
+
+
 def _moves_path(new: str, old: str) -> bool:
     """Return whether two texts have different paths for one thing that the new text and both paths name."""
     mine, theirs = set(_PATH.findall(new)), set(_PATH.findall(old))
@@ -209,7 +238,8 @@ def _moves_path(new: str, old: str) -> bool:
 
 def find_name(name: str, text: str) -> bool:
     """Return whether a text contains a name as a word, possibly in the plural."""
-    return re.search(rf"(?<![\w.]){re.escape(name)}s?(?!\w)", text, re.IGNORECASE) is not None
+    name = re.escape(re.sub(r"(?<=[a-z]{3})s$", "", name))
+    return re.search(rf"(?<![\w.]){name}s?(?!\w)", text, re.IGNORECASE) is not None
 
 
 def reports_change(text: str) -> bool:
