@@ -17,6 +17,7 @@ from memlab.kernel.embedding import load_embedder
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import State
 from memlab.kernel.verbs.projections import new_state
+from memlab.subjects.reading.comparison import compare, read_text
 
 TRIGRAMS = load_embedder(letters)
 
@@ -229,6 +230,52 @@ class TestWhoMayTakeWhosePlace:
         lab.remember(long)
         assert lab.remember(f"{long} and a secret passage", linking="now").id == 2
         assert lab.remember(long, linking="now").id == 1
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            (
+                "The choir rehearsal is at 7 PM, can you write the invitation to the altos?",
+                "The choir rehearsal was moved to 8:30 PM.",
+            ),
+            (
+                "The choir rehearsal is at 7 PM. The altos bring their own stands.",
+                "The choir rehearsal was moved to 8:30 PM.",
+            ),
+            ("I use vim, and my sister sings alto", "I switched from vim to emacs"),
+            ("I use vim and my sister sings alto", "I switched from vim to emacs"),
+            (
+                "The pool has pool_size = 20:\n```python\nengine = create_engine(url, pool_size=20)\n```",
+                "The engine runs with pool_size = 40 now",
+            ),
+        ],
+    )
+    def test_one_statement_of_several_ends_not_all(
+        self, lab: memlab.Lab, clock: memlab.ManualClock, old: str, new: str
+    ) -> None:
+        verdict = compare(read_text(new), read_text(old), same_speaker=True, user_speaks=True)
+        assert verdict.updates
+        assert verdict.certainty >= lab.policies.pack.settings["destroy-certainty"]
+        lab.remember(old)
+        clock.advance(days=1)
+        lab.remember(new, linking="now")
+        assert lab.memories["status"].to_list() == ["active", "active"]
+        assert edges(lab) == [(2, 1, "updates")]
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("The choir rehearsal is at 7 PM.", "The choir rehearsal was moved to 8:30 PM."),
+            ("I use vim", "I switched from vim to emacs"),
+        ],
+    )
+    def test_a_single_statement_ends(
+        self, lab: memlab.Lab, clock: memlab.ManualClock, old: str, new: str
+    ) -> None:
+        lab.remember(old)
+        clock.advance(days=1)
+        lab.remember(new, linking="now")
+        assert lab.memories["status"].to_list() == ["superseded", "active"]
 
     def test_turns_are_never_dropped(self, lab: memlab.Lab) -> None:
         decides(lab, "merge")

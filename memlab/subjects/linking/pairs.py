@@ -6,6 +6,7 @@ pairs of one decision at once. Texts are read only if a policy uses features of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cached_property
 
@@ -23,6 +24,12 @@ from memlab.subjects.reading.comparison import NOTHING, Verdict, compare, repeat
 
 _ONE_STATEMENT = 16
 """The maximum words of a text that counts as one statement."""
+
+_SEVERAL = re.compile(
+    r"\?|(?:[.!;]\s|\n)\s*\S|,\s(?:and|but)\s|\s(?:and|but)\s(?:i|my|we|our|s?he|they)\b",
+    re.IGNORECASE,
+)
+"""A pattern of a question and of a second sentence or clause, which another text may not be about."""
 
 Column = Values | tuple[Values, Flags]
 
@@ -207,6 +214,18 @@ class Pairs:
         """The certainty that the later memory of each pair ends or changes the earlier one."""
         certainties = np.array([verdict.certainty for verdict in self.verdicts], dtype=np.float64)
         return np.where(self.structured, 1.0, certainties)
+
+    def drop_one_statement(self, keeps_old: Flags) -> Flags:
+        """Return whether the memory of each pair that does not stay is a value, a single statement or an order.
+
+        `keeps_old` is whether the older memory stays.
+        """
+        lost = np.where(keeps_old, self.new.readings[self.first], self.old.readings[self.second])
+        single = [
+            (reading.single or not reading.parts) and not _SEVERAL.search(reading.text)
+            for reading in lost
+        ]
+        return np.asarray(self.structured | np.array(single, dtype=np.bool_))
 
     @cached_property
     def repeats(self) -> Flags:

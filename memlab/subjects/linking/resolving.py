@@ -17,8 +17,9 @@ replacement.
 Of two memories, the memory with the later valid time is the new one of the pair, whichever was
 stored first. So a fact that is stored late is superseded by a newer fact that is already present.
 Destructive decisions need near certainty: if ``pair/certainty`` is below the setting
-``destroy-certainty``, both memories stay and an edge flags the conflict. Literal repetitions may
-merge, because nothing is lost.
+``destroy-certainty``, both memories stay and an edge flags the conflict. Both also stay if all new
+memories are compared and the text that would end has several statements or a question, because the
+other text is about one of them. Literal repetitions may merge, because nothing is lost.
 """
 
 from __future__ import annotations
@@ -257,11 +258,11 @@ class _Decision:
         if not self.bound or not len(resolved):
             return
         resolved_pairs = compared.pairs.take(resolved)
-        is_certain = np.where(
-            compared.is_merging(resolved),
-            resolved_pairs.repeats,
-            (resolved_pairs.certainty >= self.bound) | resolved_pairs.repeats,
-        )
+        is_certain = (resolved_pairs.certainty >= self.bound) & ~compared.is_merging(resolved)
+        if not self.corrections:
+            keeps_old = compared.resolution[resolved] == "keep-old"
+            is_certain &= resolved_pairs.drop_one_statement(keeps_old)
+        is_certain |= resolved_pairs.repeats
         spared = resolved[~is_certain]
         compared.resolution[spared] = "keep-both"
         is_similar = np.isin(compared.relation[spared], ("similar", "related"))
@@ -749,7 +750,7 @@ class _Decision:
         """Return a memory's values in a list column; the agents include the creator."""
         state, local_row = self.joint.home(row)
         items = state.lists[column].value_at(local_row)
-        creator = state.names["creator"].value_at(local_row)
+        creator = self._read_name("creator", row)
         if (
             column == "agents"
             and creator is not None

@@ -103,11 +103,6 @@ class Reading:
     text: str
     parts: tuple[Part, ...]
 
-    @property
-    def states(self) -> bool:
-        """Whether the text contains any statement."""
-        return bool(self.parts)
-
     @cached_property
     def telling(self) -> Telling | None:
         """The statements as input of the change model, or None for a long document."""
@@ -128,8 +123,8 @@ def read_text(text: str) -> Reading:
 
     >>> [part.text for part in read_text("Hi Ada! I moved to Oslo, have you been there?").parts]
     ['I moved to Oslo']
-    >>> read_text("See you for now!").states, read_text("Never log tokens").states
-    (False, True)
+    >>> len(read_text("See you for now!").parts), len(read_text("Never log tokens").parts)
+    (0, 1)
     """
     parts: list[Part] = []
     read = _LABEL.sub("", text[:MOST_CHARACTERS])
@@ -319,14 +314,7 @@ def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: boo
         elif best.certainty > _ANOTHER_ACT and spares_rule(new.text, old.text):
             best = replace(best, certainty=_ANOTHER_ACT)
     if not same_speaker and best is not NOTHING:
-        return Verdict(
-            best.updates,
-            best.conflicts,
-            best.denies,
-            best.changes,
-            min(best.certainty, 0.5),
-            best.rule,
-        )
+        return replace(best, certainty=min(best.certainty, 0.5))
     return best
 
 
@@ -487,19 +475,13 @@ def _normalize_user(claim: Claim | None, user_speaks: bool) -> Claim | None:
     ``user_speaks`` is whether the speaker is the user. A claim about the user's possession becomes one about the
     thing.
     """
-    if claim is None or not user_speaks or not claim.subject:
+    if claim is None or not user_speaks:
         return claim
     if claim.subject[:1] == ("i",):
-        return _with_subject(claim, ("user", *claim.subject[1:]))
+        return replace(claim, subject=("user", *claim.subject[1:]))
     if claim.subject[:2] == ("user", "'s") and len(claim.subject) > 2:
-        return _with_subject(claim, claim.subject[2:])
+        return replace(claim, subject=claim.subject[2:])
     return claim
-
-
-def _with_subject(claim: Claim, subject: tuple[str, ...]) -> Claim:
-    """Return a copy of a claim with another subject."""
-    values = {name: getattr(claim, name) for name in Claim.__dataclass_fields__}
-    return Claim(**values | {"subject": subject})
 
 
 # -- slots ----------------------------------------------------------------------------------------------------
