@@ -39,7 +39,7 @@ function Front() {
               {num(tick, values.digits)}
             </span>
           ))}
-          {sizes.ticks.filter(Number.isInteger).map((tick) => (
+          {sizes.ticks.map((tick) => (
             <span key={tick} class="tick x" style={{ left: `${100 * sizes.place(tick)}%` }}>
               {tick}
             </span>
