@@ -870,8 +870,7 @@ class Lab(Displayed):
         assert isinstance(hit, Memory | Hit | int)
         now = self._core.instant(at)
         judgement = check_judgement(hit, outcome, rating, reward, agent, source, now, decision)
-        logged = self._judgements.feedback(judgement)
-        return self._with_notice((logged,))[0]
+        return self._with_notice((self._judgements.feedback(judgement),))[0]
 
     def _with_notice(self, logged: tuple[Feedback, ...]) -> tuple[Feedback, ...]:
         """Add a notice to the last feedback if results under the active policy became worse."""

@@ -121,8 +121,7 @@ def _connect(url: SplitResult, seconds: float) -> socket.socket:
         (url.hostname, url.port or (443 if secure else 80)), timeout=seconds
     )
     if secure:  # the handshake happens after the timer has started
-        context = ssl.create_default_context()
-        return context.wrap_socket(
+        return ssl.create_default_context().wrap_socket(
             plain, server_hostname=url.hostname, do_handshake_on_connect=False
         )
     return plain

@@ -247,8 +247,7 @@ class State:
 
     def get_projections(self, kind: str) -> Sequence[Projection]:
         """Return the projections that fold events of the given kind."""
-        own = self._by_kind.get(kind, ())
-        return [*self._by_kind.get(EVERY_KIND, ()), *own]
+        return [*self._by_kind.get(EVERY_KIND, ()), *self._by_kind.get(kind, ())]
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Projection]]:

@@ -427,8 +427,7 @@ def _hoist(parent: _Parent) -> _Edit:
         for t in parent.trees
         if t.type == tree.type and len(t.path) > depth and t.path[:depth] == tree.path
     ]
-    inner = parent.pick(below)
-    return parent.put("hoist", tree, inner.source)
+    return parent.put("hoist", tree, parent.pick(below).source)
 
 
 def _swap(parent: _Parent) -> _Edit:

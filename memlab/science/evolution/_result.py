@@ -276,8 +276,6 @@ class Evolved(Report):
 
     def _draw(self, axes: Axes) -> None:
         """Draw the size and value of each policy as a dot with its interval, linked to the policy's text on the page."""
-        from matplotlib.ticker import LogLocator, NullLocator
-
         best = self.best_hash
         for number, row in enumerate(self.front.iter_rows(named=True)):
             colour = BLUE if number else ORANGE
@@ -302,13 +300,10 @@ class Evolved(Report):
             )
         axes.axhline(self.start, color=GREY, linewidth=0.8, linestyle=":")
         axes.margins(x=0.12)
-        axes.set_xlabel("size (operations)")
         # A correction has hundreds of operations, and policies of a search have a few.
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.set(xscale="log", xlabel="size (operations)", ylabel=f"{self.metric}, report part")
         axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_ylabel(f"{self.metric}, report part")
+        axes.minorticks_off()
 
     @checked
     def report(self, path: str | Path) -> Path:

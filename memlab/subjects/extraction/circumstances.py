@@ -139,8 +139,7 @@ def find_role_play(messages: Sequence[Message]) -> frozenset[int]:
         for number, message in enumerate(messages)
         if message.role == "user" and begins_role(message.text)
     )
-    first = next(iter(numbers), len(messages))
-    return frozenset(range(first, len(messages)))
+    return frozenset(range(next(iter(numbers), len(messages)), len(messages)))
 
 
 def _pad_words(text: str) -> str:

@@ -195,8 +195,7 @@ class LabKeeping:
         _check_days(full, thin)
         store.seal_if_due()
         if not consent:
-            plan = self._plan(full, thin)
-            return self._describe(plan, done=False)
+            return self._describe(self._plan(full, thin), done=False)
         with store.writing() as tx:
             plan = self._plan(full, thin)
             for row in plan.rows:

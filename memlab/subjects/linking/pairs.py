@@ -26,8 +26,7 @@ _ONE_STATEMENT = 16
 """The maximum words of a text that counts as one statement."""
 
 _SEVERAL = re.compile(
-    r"\?|(?:[.!;]\s|\n)\s*\S|,\s(?:and|but)\s|\s(?:and|but)\s(?:i|my|we|our|s?he|they)\b",
-    re.IGNORECASE,
+    r"(?i)\?|(?:[.!;]\s|\n)\s*\S|,\s(?:and|but)\s|\s(?:and|but)\s(?:i|my|we|our|s?he|they)\b"
 )
 """A pattern of a question and of a second sentence or clause, which another text may not be about."""
 
@@ -215,17 +214,16 @@ class Pairs:
         certainties = np.array([verdict.certainty for verdict in self.verdicts], dtype=np.float64)
         return np.where(self.structured, 1.0, certainties)
 
-    def drop_one_statement(self, keeps_old: Flags) -> Flags:
-        """Return whether the memory of each pair that does not stay is a value, a single statement or an order.
+    def lose_one_statement(self, keeps_old: Flags) -> Flags:
+        """Return whether the memory that each pair loses is a value, a single statement or an order.
 
         `keeps_old` is whether the older memory stays.
         """
         lost = np.where(keeps_old, self.new.readings[self.first], self.old.readings[self.second])
         single = [
-            (reading.single or not reading.parts) and not _SEVERAL.search(reading.text)
-            for reading in lost
+            (text.single or not text.parts) and not _SEVERAL.search(text.text) for text in lost
         ]
-        return np.asarray(self.structured | np.array(single, dtype=np.bool_))
+        return self.structured | np.array(single, dtype=np.bool_)
 
     @cached_property
     def repeats(self) -> Flags:

@@ -260,8 +260,9 @@ class _Decision:
         resolved_pairs = compared.pairs.take(resolved)
         is_certain = (resolved_pairs.certainty >= self.bound) & ~compared.is_merging(resolved)
         if not self.corrections:
-            keeps_old = compared.resolution[resolved] == "keep-old"
-            is_certain &= resolved_pairs.drop_one_statement(keeps_old)
+            is_certain &= resolved_pairs.lose_one_statement(
+                compared.resolution[resolved] == "keep-old"
+            )
         is_certain |= resolved_pairs.repeats
         spared = resolved[~is_certain]
         compared.resolution[spared] = "keep-both"
