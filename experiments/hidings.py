@@ -2,7 +2,7 @@
 
     python experiments/hidings.py --lives FOLDER... --locomo FILE [--pairs 100] [--seed 7] [--show]
 
-The pairs are drawn by seed from three sources, the same number from each: lessons that the hooks learn from the
+The same number of pairs is drawn by seed from each of three sources. These are lessons that the hooks learn from the
 transcripts in the folders, entries of changelogs of installed packages, and turns of the conversations in FILE. Both
 memories of a pair come from the same life, package or conversation, and share at least two content words. Pairs with a
 statement that the labels of a life call corrected are left out. Each pair is stored in a lab of its own, the older
@@ -90,11 +90,11 @@ def draw_pairs(groups: list[Group], count: int, draw: random.Random) -> list[Gro
         group = draw.choices(groups, weights)[0]
         first, second = sorted(draw.sample(range(len(group)), 2))
         pair = [group[first], group[second]]
-        one, other = (
+        earlier, later = (
             contents.setdefault(memory["text"], Statement(_LINK.sub(" ", memory["text"])).content)
             for memory in pair
         )
-        if len(one & other) >= _SHARED and pair[0]["session"] != pair[1]["session"]:
+        if len(earlier & later) >= _SHARED and pair[0]["session"] != pair[1]["session"]:
             pairs.append(pair)
     return pairs
 

@@ -179,7 +179,7 @@ def replaces_named(
             and (
                 bool(names)
                 or _shares_topic(new, old, numbers=False)
-                or any(content & thing for thing in _find_things(_RAISED, new))
+                or any(content & words for words in _find_things(_RAISED, new))
             )
         )
         or _ends_two_words(new, old)
