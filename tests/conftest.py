@@ -5,7 +5,10 @@ import json
 import os
 import shutil
 import sys
+from itertools import compress
+from operator import not_
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from chromium import launched
@@ -39,6 +42,15 @@ settings.register_profile("thorough", settings.get_profile("quick"), max_example
 settings.load_profile("quick")
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--share",
+        metavar="K/N",
+        default="0/1",
+        help="run the K-th of N shares of the tests, from 0",
+    )
+
+
 def pytest_configure(config):
     """Run property tests again with all their examples under ``pytest -m slow``."""
     # Tests run at the same time in several processes; threads of one that wait for others took most of the time of a
@@ -57,6 +69,11 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
+    # A share by names: a test stays in its share when others are added, and all cases of a test are together.
+    share, shares = map(int, config.option.share.split("/"))
+    chosen = [crc32(item.nodeid.partition("[")[0].encode()) % shares == share for item in items]
+    config.hook.pytest_deselected(items=[*compress(items, map(not_, chosen))])
+    items[:] = compress(items, chosen)
     if config.option.markexpr == "slow":
         for item in items:
             if is_hypothesis_test(getattr(item, "obj", None)):

@@ -225,6 +225,7 @@ EXECUTORS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
 def test_threads_give_the_same_bits(call, tmp_path):
     with ThreadPoolExecutor(2) as threads:
@@ -241,6 +242,7 @@ def test_other_processes_give_the_same_bits(kind, tmp_path):
             assert call(tmp_path, executor=executor) == call(tmp_path), call.__name__
 
 
+@pytest.mark.long
 def test_an_open_lab_is_scored_by_threads_and_refused_by_processes(lab):
     lab.remember([text for texts in TEXTS.values() for text in texts])
     questions = pl.DataFrame({"question": ["who has the keys?"], "wanted": ["Jon has the keys"]})

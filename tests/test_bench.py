@@ -65,6 +65,7 @@ def steady(result: BenchResult):
     return data
 
 
+@pytest.mark.long
 def test_the_json_has_the_agreed_shape(result):
     data = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert set(data) == {"dataset", "sha256", "unit", "questions", "unjudged", "limit", "systems"}
@@ -100,6 +101,7 @@ def relabelled(conversations, *evidence):
     ]
 
 
+@pytest.mark.long
 def test_two_sets_of_labels_judge_the_same_rankings(result):
     other = relabelled(BOTH, ("D1:1",), ("D1:1", "D1:2"), (), ("D1:1",), ("D1:2",), ("D1:3",))
     both = bench_conversations(
@@ -128,6 +130,7 @@ def test_labels_of_other_questions_are_refused():
         bench_conversations(BOTH, packs=["memlab"], labels={"corrected": BOTH[:1]})
 
 
+@pytest.mark.long
 def test_ir_measures_gives_the_same_figures():
     """ir_measures, given the rankings and the evidence, finds what the bench says."""
     import ir_measures
@@ -165,24 +168,28 @@ def test_ir_measures_gives_the_same_figures():
         )
 
 
+@pytest.mark.long
 def test_every_conversation_is_its_own_project(result):
     # three turns each: whatever is found within five ranks comes from the conversation that was asked about
     dense = next(system for system in result.systems if system.name == "dense")
     assert dense.metrics["recall@5"] == 1.0
 
 
+@pytest.mark.long
 def test_two_runs_give_the_same_numbers(result):
     assert steady(bench_conversations(BOTH, packs=["memlab", "cascade"], dataset="tiny")) == steady(
         result
     )
 
 
+@pytest.mark.long
 def test_no_packs_run_reaches_anothers_scores(result):
     alone = bench_conversations(BOTH, packs=["cascade"], baselines=False, dataset="tiny")
     (expected,) = [system for system in steady(result)["systems"] if system["name"] == "cascade"]
     assert steady(alone)["systems"] == [expected]
 
 
+@pytest.mark.long
 def test_category_5_is_asked_last_and_counted_apart(result):
     trap = Question("What is the ferry called?", 5, ("D1:2",))
     apart = bench_conversations(
@@ -197,6 +204,7 @@ def test_category_5_is_asked_last_and_counted_apart(result):
         assert set(system.by_category) == {1, 2, 5}
 
 
+@pytest.mark.long
 def test_questions_without_evidence_are_left_out_and_counted():
     open_question = Question("Would Ida like a lighthouse?", 3, ())
     bench = bench_conversations(
@@ -207,6 +215,7 @@ def test_questions_without_evidence_are_left_out_and_counted():
     assert "1 without evidence left out" in repr(bench)
 
 
+@pytest.mark.long
 def test_a_single_conversation_has_no_interval():
     bench = bench_conversations([labelled("kitchen")], packs=["memlab"], baselines=False)
     assert set(bench.systems[0].intervals.values()) == {None}
@@ -225,6 +234,7 @@ def test_the_frame_has_a_row_for_each_system_and_category(result):
     assert frame.filter(pl.col("category") == 1)["questions"].unique().to_list() == [4]
 
 
+@pytest.mark.long
 def test_a_bench_renders_in_a_terminal_and_a_notebook(result):
     lines = repr(result).splitlines()
     assert lines[0].endswith("[95% interval by conversation]")
@@ -239,6 +249,7 @@ def test_a_bench_renders_in_a_terminal_and_a_notebook(result):
     )
 
 
+@pytest.mark.long
 def test_packs_may_be_paths(tmp_path):
     path = tmp_path / "mine.hy"
     path.write_text('(pack mine "Mine.")\n(defpolicy recall-score [similarity] similarity)')
@@ -247,6 +258,7 @@ def test_packs_may_be_paths(tmp_path):
     assert bench.systems[0].hash == memlab.load_pack(path).hash
 
 
+@pytest.mark.long
 def test_conversations_that_a_file_held():
     bench = bench_conversations(
         read_locomo(CONVERSATION), packs=["memlab"], baselines=False, dataset="noor"

@@ -32,10 +32,12 @@ def tokens():
     }
 
 
+@pytest.mark.long
 def test_the_whole_keeps_to_its_tokens(tokens):
     assert sum(tokens.values()) <= BUDGET["tokens"]["whole"]
 
 
+@pytest.mark.long
 def test_the_kernel_keeps_to_its_tokens(tokens):
     assert (
         sum(count for path, count in tokens.items() if path.parts[0] == "kernel")

@@ -37,6 +37,7 @@ def states(checked):
     )
 
 
+@pytest.mark.long
 def test_a_lab_that_nothing_happened_to_is_sound(folder):
     report = memlab.check(folder)
     assert report.sound
@@ -91,6 +92,7 @@ def test_a_changed_row_is_noticed_when_it_is_read(folder, disk, part):
         lab.slates().collect()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", DAMAGES)
 def test_a_changed_row_comes_back_from_a_backup(folder, disk, part):
     change(folder, DAMAGES[part][0])
@@ -103,12 +105,14 @@ def test_a_changed_row_comes_back_from_a_backup(folder, disk, part):
     assert memlab.check(folder).frame["state"].unique().to_list() == ["sound"]
 
 
+@pytest.mark.long
 def test_a_changed_text_comes_back_from_a_snapshot(folder):
     shutil.rmtree(folder / "backups")
     change(folder, "UPDATE payload SET text = 'transfer 900' WHERE id = 3")
     assert states(memlab.check(folder)) == {"text of memory 3": "repaired"}
 
 
+@pytest.mark.long
 def test_unreferenced_files_are_named(folder):
     change(folder, "UPDATE payload SET text = 'another' WHERE id = 5")
     report = memlab.check(folder)
@@ -116,6 +120,7 @@ def test_unreferenced_files_are_named(folder):
     assert states(report) == {"text of memory 5": "damaged"}
 
 
+@pytest.mark.long
 def test_a_missing_row_is_noticed(folder):
     change(folder, "DELETE FROM payload WHERE id = 2")
     change(folder, "DELETE FROM event WHERE seq = 4")
@@ -124,6 +129,7 @@ def test_a_missing_row_is_noticed(folder):
     assert memlab.check(folder).sound
 
 
+@pytest.mark.long
 def test_derived_files_that_are_not_believed_go(folder, disk):
     [snapshot] = (folder / "snapshots").iterdir()
     data = bytearray((snapshot / "memories.parquet").read_bytes())
@@ -137,6 +143,7 @@ def test_derived_files_that_are_not_believed_go(folder, disk):
         assert len(lab) == 5
 
 
+@pytest.mark.long
 def test_no_backup_is_taken_of_what_is_damaged(folder, disk):
     with disk() as lab:
         change(folder, "UPDATE slate SET data = x'00'")
@@ -145,6 +152,7 @@ def test_no_backup_is_taken_of_what_is_damaged(folder, disk):
     assert [path.name[:13] for path in (folder / "backups").iterdir()] == ["backup-000001"]
 
 
+@pytest.mark.long
 def test_a_purged_text_cannot_be_confirmed_from_what_is_left(folder, disk):
     """Salt and digest went with it: nothing in the row depends on what the text was."""
     with closing(sqlite3.connect(folder / "journal.db")) as database:
@@ -159,6 +167,7 @@ def test_a_purged_text_cannot_be_confirmed_from_what_is_left(folder, disk):
     assert not set(before) & set(after)
 
 
+@pytest.mark.long
 def test_a_purge_gives_damaged_vectors_no_new_checksum(folder, disk):
     change(folder, DAMAGES["vectors of embedder 1 from memory 1"][0])
     with disk() as lab, pytest.raises(DamagedLab, match="vectors from memory 1 on"):
@@ -166,6 +175,7 @@ def test_a_purge_gives_damaged_vectors_no_new_checksum(folder, disk):
     assert states(memlab.check(folder)) == {"vectors of embedder 1 from memory 1": "repaired"}
 
 
+@pytest.mark.long
 def test_a_recall_whose_slate_is_gone_is_told(folder, disk):
     change(folder, "DELETE FROM slate WHERE seq = 5")
     with disk() as lab, pytest.raises(DamagedLab, match="1 of 1 logged recalls are missing"):
@@ -173,6 +183,7 @@ def test_a_recall_whose_slate_is_gone_is_told(folder, disk):
     assert states(memlab.check(folder)) == {"slate of event 5": "repaired"}
 
 
+@pytest.mark.long
 def test_rows_do_not_come_back_from_before_a_purge(folder, disk, tmp_path):
     with disk() as lab:
         lab.io.backup(tmp_path / "usb")
@@ -185,6 +196,7 @@ def test_rows_do_not_come_back_from_before_a_purge(folder, disk, tmp_path):
     assert states(memlab.check(folder)) == {"slate of event 5": "damaged"}
 
 
+@pytest.mark.long
 def test_a_check_sees_a_single_moment_of_a_lab_that_is_written(disk):
     with disk() as lab:
         lab.remember([f"memory {number}" for number in range(500)])

@@ -44,6 +44,7 @@ def test_the_help_lists_every_command_once_in_80_columns(run):
     ] == listed
 
 
+@pytest.mark.long
 def test_a_day_with_a_lab(json_of):
     assert (
         json_of(
@@ -66,6 +67,7 @@ def test_a_day_with_a_lab(json_of):
     assert (stats["memories"], stats["recalls"], stats["feedback"]) == (2, 2, 1)
 
 
+@pytest.mark.long
 def test_policies_from_the_command_line(json_of, run, tmp_path):
     json_of("remember", "a.memlab", "short")
     policy = tmp_path / "long.hy"
@@ -195,6 +197,7 @@ def test_the_table_fits_the_terminal(log, width):
     assert max(map(len, lines)) <= width
 
 
+@pytest.mark.long
 def test_a_log_without_probabilities_is_refused_with_status_1(run, log):
     words = (
         "evaluate",
@@ -214,6 +217,7 @@ def test_a_log_without_probabilities_is_refused_with_status_1(run, log):
     assert "propensit" in run(*words, "--details").output
 
 
+@pytest.mark.long
 def test_json_holds_every_reason_of_the_text(run, log):
     """A log without probabilities, and without what a pack is computed from."""
     words = (
@@ -287,6 +291,7 @@ def test_every_setting_of_an_evaluation(json_of, run, log, tmp_path):
     assert "random positions" in run(*words, "--position").output
 
 
+@pytest.mark.long
 def test_times_of_a_file(json_of, run, tmp_path):
     dice, rows = random.Random(1), ["decision,memory_id,rank,reward,p,good,said,answered"]
     for query in range(200):
@@ -320,6 +325,7 @@ def test_times_of_a_file(json_of, run, tmp_path):
     assert run(*words, "--horizon", "soon").exit_code == 1
 
 
+@pytest.mark.long
 def test_labels_in_a_file(json_of, run, log, tmp_path):
     labels = ["decision,memory_id,relevance", *(f"{query},3,1" for query in range(400))]
     (tmp_path / "labels.csv").write_text("\n".join(labels))
@@ -409,6 +415,7 @@ def test_policy_from_standard_input(json_of):
     )
 
 
+@pytest.mark.long
 def test_the_policies_of_a_lab(run, json_of, tmp_path):
     json_of("remember", "a.memlab", "The bakery opens at six.")
     json_of("recall", "a.memlab", "when does the bakery open?")
@@ -432,6 +439,7 @@ def test_the_policies_of_a_lab(run, json_of, tmp_path):
     assert [row["outcome"] for row in changes] == ["live"]
 
 
+@pytest.mark.long
 def test_the_memories_joined_to_a_memory(json_of, run):
     json_of("remember", "a.memlab", "The borrow checker", "--tag", "rust")
     json_of("remember", "a.memlab", "Tea is at four", "--tag", "rust")
@@ -443,6 +451,7 @@ def test_the_memories_joined_to_a_memory(json_of, run):
     assert [row["memory_id"] for row in json_of("graph", "similar", "a.memlab", 1)] == [2]
 
 
+@pytest.mark.long
 def test_a_judgement_belongs_to_the_recall_that_is_named(run, json_of):
     json_of("remember", "a.memlab", "The user indents with tabs", "--at", "2026-01-10")
     hits = json_of("recall", "a.memlab", "tabs", "--at", "2026-02-10")
@@ -460,6 +469,7 @@ def test_a_judgement_belongs_to_the_recall_that_is_named(run, json_of):
     assert 'There is no logged recall "99"' in refused.output
 
 
+@pytest.mark.long
 def test_a_judgement_belongs_to_the_last_recall_where_none_is_named(run, json_of):
     json_of("remember", "a.memlab", "The user indents with tabs")
     assert "for no recall" in run("feedback", "a.memlab", 1, "fail").stdout
@@ -467,6 +477,7 @@ def test_a_judgement_belongs_to_the_last_recall_where_none_is_named(run, json_of
     assert json_of("feedback", "a.memlab", 1, "success")["decision"] == data["decision"]
 
 
+@pytest.mark.long
 def test_an_answer_is_attributed(run, json_of, tmp_path):
     json_of("remember", "a.memlab", "Deploys need the approval of Priya Natarajan")
     json_of("remember", "a.memlab", "The garden project costs 4200 euros")
@@ -511,6 +522,7 @@ def test_an_answer_is_attributed(run, json_of, tmp_path):
     assert (refused.exit_code, 'no logged recall "99"' in refused.output) == (1, True)
 
 
+@pytest.mark.long
 def test_a_recall_under_another_pack_leaves_the_lab_as_it_is(json_of):
     json_of("remember", "a.memlab", "The user indents with tabs")
     other = json_of("recall", "a.memlab", "how does the user indent?", "--pack", "associative")

@@ -14,6 +14,7 @@ def piped(content, *words):
     return CliRunner().invoke(main, list(map(str, words)), input=content)
 
 
+@pytest.mark.long
 def test_a_text_comes_from_standard_input(tmp_path):
     lab = tmp_path / "lab"
     assert piped("Deploys go out\non Tuesdays\n", "remember", lab, "-").exit_code == 0
@@ -27,6 +28,7 @@ def test_a_text_comes_from_standard_input(tmp_path):
         assert opened[2].status == "deprecated"
 
 
+@pytest.mark.long
 def test_a_file_comes_from_standard_input(tmp_path):
     lab = tmp_path / "lab"
     chat = json.dumps([{"role": "user", "content": "I moved to Bergen."}])

@@ -40,6 +40,7 @@ def test_out_of_one_lab_and_into_another(json_of, run):
     )
 
 
+@pytest.mark.long
 def test_two_copies_are_joined(json_of, run):
     json_of("remember", "a.memlab", "The bakery opens at six.")
     json_of("upkeep", "export", "a.memlab", "a.jsonl")
@@ -62,6 +63,7 @@ def test_two_copies_are_joined(json_of, run):
     assert "nothing at none.memlab" in refused.stderr
 
 
+@pytest.mark.long
 def test_a_pack_goes_along_when_it_is_wanted(json_of):
     json_of("remember", "a.memlab", "x")
     json_of("policy", "use", "a.memlab", "cascade")
@@ -107,6 +109,7 @@ def test_operations_that_are_wrong_run_nothing(run, day):
     assert not memlab.open("a.memlab").memories.height
 
 
+@pytest.mark.long
 def test_a_mirror(json_of, run, tmp_path):
     json_of("remember", "a.memlab", "Tabs.")
     assert json_of("upkeep", "mirror", "a.memlab", "copy") == {"folder": "copy", "memories": 1}

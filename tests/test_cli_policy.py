@@ -44,6 +44,7 @@ def file(tmp_path):
     return write
 
 
+@pytest.mark.long
 def test_a_guard_is_forecast_begun_reported_and_ended(json_of, run, tmp_path):
     with memlab.open(tmp_path / "a.memlab") as lab:
         lab.remember("The deploy day is Friday.")
@@ -231,6 +232,7 @@ def _example(declared):
     return {"num": 0.5, "bool": True, "str": (*declared.words, "")[0], "set": []}[declared.type]
 
 
+@pytest.mark.long
 def test_a_score_compares_files_packs_and_features(json_of, run, file, tmp_path):
     with memlab.open(tmp_path / "own.memlab") as lab:
         lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
@@ -249,6 +251,7 @@ def test_a_score_compares_files_packs_and_features(json_of, run, file, tmp_path)
         assert lab.io.store.journal.head == before
 
 
+@pytest.mark.long
 def test_check_scores_a_file_on_the_questions_of_a_lab(run, json_of, file, tmp_path):
     aged = file("(defpolicy recall-score [age-days] age-days)")
     with memlab.open(tmp_path / "lab") as lab:

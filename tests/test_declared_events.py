@@ -283,6 +283,7 @@ def open_lab(path: Path | None = None) -> memlab.Lab:
     )
 
 
+@pytest.mark.long
 @examples(60, 12)
 @given(bodies, st.data())
 def test_another_viewer_sees_nothing_of_private_memories(
@@ -311,6 +312,7 @@ def test_another_viewer_sees_nothing_of_private_memories(
         assert own == lab.io.store.state.projection(kept).dump()
 
 
+@pytest.mark.long
 @examples(40, 8)
 @given(bodies, st.data())
 def test_no_file_of_the_lab_holds_anything_of_purged_memories(
@@ -345,6 +347,7 @@ def test_no_file_of_the_lab_holds_anything_of_purged_memories(
             assert len(lab.memories) == 2 + 2
 
 
+@pytest.mark.long
 @examples(40, 8)
 @given(bodies, st.data(), st.integers(0, 12))
 def test_a_prefix_and_the_rest_fold_to_the_same(
@@ -442,6 +445,7 @@ def test_a_kind_of_memlab_cannot_be_declared_again() -> None:
         extend(Extension("sightings", "1.0", events=(EventType("recall", "Another one."),)))
 
 
+@pytest.mark.long
 def test_a_purge_takes_the_name_of_a_creator_out_of_their_private_clusters(tmp_path: Path) -> None:
     creator, words = "agent:robert-quux", ("goat hay meadow", "deploy release ships")
     with open_lab(tmp_path / "lab") as lab:

@@ -93,6 +93,7 @@ def as_numbers(version):
     return [int(part) for part in version.split(".")]
 
 
+@pytest.mark.long
 def test_windows_is_refused_in_one_sentence(tmp_path):
     # Modules of Python ask for the platform when they are imported.
     code = (
@@ -105,6 +106,7 @@ def test_windows_is_refused_in_one_sentence(tmp_path):
     assert len(done.stdout.splitlines()) == 1
 
 
+@pytest.mark.long
 def test_every_extra_that_a_message_names_exists():
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "memlab").rglob("*.py")]
     texts += [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
@@ -126,6 +128,7 @@ def release():
     return module
 
 
+@pytest.mark.long
 def test_the_descriptions_of_the_release_are_current(release):
     for name, text in release.descriptions().items():
         assert (ROOT / name).read_text(encoding="utf-8") == text, "run .ci/release.py --describe"

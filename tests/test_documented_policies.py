@@ -24,6 +24,7 @@ def test_a_policy_that_cannot_be_scored_shows_an_error_or_builds_on_the_inherite
             assert builds or policy.is_error, f"{policy.position}: {policy.problem}"
 
 
+@pytest.mark.long
 def test_a_block_is_read_as_a_notebook_runs_it(monkeypatch):
     blocks = [
         (

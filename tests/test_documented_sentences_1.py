@@ -63,6 +63,7 @@ def test_a_viewer_reads_one_successor_of_several_memories_unless_it_is_hidden():
         assert left == superseding([1], told)
 
 
+@pytest.mark.long
 def test_private_acts_of_others_change_no_probe():
     def probes(*, private):
         pack = (
@@ -122,6 +123,7 @@ def test_a_slate_swapped_with_another_is_reported_on_reading(disk, tmp_path):
 # -- what destroys needs to be nearly certain -------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("resolution", ["keep-new", "keep-old", "merge"])
 def test_below_destroy_certainty_nothing_is_superseded_merged_or_dropped(resolution, trigrams):
     counts = {}
@@ -153,6 +155,7 @@ def test_known_is_the_greatest_probability_that_is_given_to_a_candidate():
 # -- a context --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_closing_mark_depends_on_all_text_before_it():
     def mark(*texts):
         with memlab.open() as lab:

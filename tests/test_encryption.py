@@ -95,6 +95,7 @@ def no_other_key(monkeypatch):
     monkeypatch.setattr("memlab.kernel.journal._vault._from_key_ring", lambda id: None)
 
 
+@pytest.mark.long
 def test_no_file_holds_a_word(lab, tmp_path):
     folder = tmp_path / "lab"
     assert {"head", "journal.enc", "journal.enc-wal", "snapshots"} <= {
@@ -138,6 +139,7 @@ def test_a_thousand_words_are_in_no_file_during_use_and_after_a_kill(tmp_path):
     assert len(plaintext(tmp_path / "killed", words)) > 1000
 
 
+@pytest.mark.long
 def test_no_file_holds_a_vector(lab, tmp_path):
     rows = lab.io.store.state.vectors.take(np.arange(20))
     lab.close()
@@ -163,6 +165,7 @@ def test_a_killed_process_leaves_no_word(tmp_path):
         assert "journal.enc" in checked.frame["file"].to_list()
 
 
+@pytest.mark.long
 def test_it_recalls_as_a_plain_lab_does(lab, tmp_path):
     with memlab.open(tmp_path / "plain", embedder=letters) as plain:
         use(plain)
@@ -171,6 +174,7 @@ def test_it_recalls_as_a_plain_lab_does(lab, tmp_path):
             assert [(hit.id, hit.score) for hit in hits] == [(hit.id, hit.score) for hit in others]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", ["wrong", b"short", b"x" * 40, "", lambda: "wrong", lambda: 7])
 def test_a_wrong_key_is_one_sentence_and_changes_nothing(lab, tmp_path, key):
     lab.close()
@@ -186,6 +190,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
+@pytest.mark.long
 def test_a_missing_key_is_told_with_the_ways_to_give_it(lab, tmp_path):
     lab.close()
     for call in (
@@ -202,6 +207,7 @@ def test_a_missing_key_is_told_with_the_ways_to_give_it(lab, tmp_path):
             call()
 
 
+@pytest.mark.long
 def test_the_environment_a_function_and_the_key_ring_give_the_key(lab, tmp_path, monkeypatch):
     lab.close()
     memlab.rekey(tmp_path / "lab", "pass phrase", key=KEY)
@@ -217,6 +223,7 @@ def test_the_environment_a_function_and_the_key_ring_give_the_key(lab, tmp_path,
     assert len(asked) == 1
 
 
+@pytest.mark.long
 def test_the_key_ring_is_asked_for_the_id_of_the_lab(lab, tmp_path, monkeypatch):
     keyring = pytest.importorskip("keyring")
     monkeypatch.undo()
@@ -251,6 +258,7 @@ def test_a_key_for_a_plain_lab_or_a_lab_in_memory_is_refused(tmp_path):
             call(tmp_path / "lab")
 
 
+@pytest.mark.long
 def test_a_plain_lab_is_encrypted_with_its_backups_and_decrypted_again(tmp_path):
     folder, elsewhere = tmp_path / "lab", tmp_path / "elsewhere"
     with memlab.open(folder, embedder=letters) as lab:
@@ -323,6 +331,7 @@ def check_whole(folder: Path, count: int) -> None:
     assert opened == [None] or not plaintext(folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", range(12))
 @pytest.mark.parametrize("verb", CHANGES)
 def test_an_interrupted_change_leaves_a_whole_lab(made, tmp_path, verb, step):
@@ -354,6 +363,7 @@ def test_a_killed_change_leaves_a_whole_lab(tmp_path, verb):
     assert not done.returncode
 
 
+@pytest.mark.long
 def test_a_changed_key_replaces_one_file_and_reaches_the_backups(lab, tmp_path):
     folder = tmp_path / "lab"
     before = contents(folder)
@@ -371,6 +381,7 @@ def test_a_changed_key_replaces_one_file_and_reaches_the_backups(lab, tmp_path):
         open_lab(path, "new", read_only=True).close()
 
 
+@pytest.mark.long
 def test_a_backup_restores_an_encrypted_lab_even_without_its_record(lab, tmp_path):
     folder = tmp_path / "lab"
     lab.close()
@@ -389,6 +400,7 @@ def test_a_backup_restores_an_encrypted_lab_even_without_its_record(lab, tmp_pat
             again.io.backup()
 
 
+@pytest.mark.long
 def test_a_lab_without_the_record_of_its_key_is_not_replaced_by_a_new_one(lab, tmp_path):
     lab.close()
     folder = tmp_path / "lab"
@@ -404,6 +416,7 @@ def test_a_lab_without_the_record_of_its_key_is_not_replaced_by_a_new_one(lab, t
         assert len(again) == 61
 
 
+@pytest.mark.long
 def test_plain_and_encrypted_copies_are_not_exchanged(lab, tmp_path):
     lab.close()
     (backup,) = (tmp_path / "lab" / "backups").iterdir()
@@ -414,6 +427,7 @@ def test_plain_and_encrypted_copies_are_not_exchanged(lab, tmp_path):
     open_lab(tmp_path / "lab", None).close()
 
 
+@pytest.mark.long
 def test_a_purge_reaches_everything_and_says_what_it_searched(lab, tmp_path):
     receipt = lab.purge(subject="Quentin")
     assert "encrypted, of which the decrypted rows were searched" in str(receipt)
@@ -424,6 +438,7 @@ def test_a_purge_reaches_everything_and_says_what_it_searched(lab, tmp_path):
     assert not plaintext(tmp_path / "copy", ["zebrafish", "hetzner-7", "Quentin"])
 
 
+@pytest.mark.long
 def test_the_search_of_a_purge_reads_what_is_encrypted(lab):
     from memlab.subjects.purge.traces import search_files, search_terms
 
@@ -447,6 +462,7 @@ def test_a_reader_follows_a_writer_in_another_process(lab, tmp_path):
     assert lab.io.check().sound
 
 
+@pytest.mark.long
 def test_any_prefix_folds_to_the_same_state(lab):
     last = lab.io.store.journal.head
     for head in range(3, last, 3):
@@ -454,6 +470,7 @@ def test_any_prefix_folds_to_the_same_state(lab):
     assert len(lab.at(event=last).memories) == len(lab)
 
 
+@pytest.mark.long
 def test_a_snapshot_of_another_place_is_not_used(lab, tmp_path):
     (snapshot,) = (tmp_path / "lab" / "snapshots").iterdir()
     lab.close()
@@ -462,6 +479,7 @@ def test_a_snapshot_of_another_place_is_not_used(lab, tmp_path):
         open_lab(tmp_path / "lab").close()
 
 
+@pytest.mark.long
 def test_a_memlab_without_encryption_refuses_it_and_changes_nothing(lab, tmp_path):
     """Earlier versions look at ``journal.db`` alone: it says a format that they do not know, and who wrote it."""
     lab.close()
@@ -477,6 +495,7 @@ def test_a_memlab_without_encryption_refuses_it_and_changes_nothing(lab, tmp_pat
         open_lab(tmp_path / "lab", None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("package", ["sqlcipher3", "cryptography"])
 def test_a_half_installed_extra_is_one_line_that_installs_it(tmp_path, lab, monkeypatch, package):
     lab.close()
@@ -498,6 +517,7 @@ def test_a_plain_lab_imports_nothing_of_it(tmp_path):
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "lab")], check=True)
 
 
+@pytest.mark.long
 def test_a_closed_lab_needs_its_key_again_and_an_open_one_does_not(lab, tmp_path):
     with Journal.open(tmp_path / "lab", read_only=True) as journal:
         assert journal.vault is unlock(tmp_path / "lab")
@@ -506,6 +526,7 @@ def test_a_closed_lab_needs_its_key_again_and_an_open_one_does_not(lab, tmp_path
         unlock(tmp_path / "lab")
 
 
+@pytest.mark.long
 def test_a_dropped_lab_forgets_its_key(tmp_path):
     import gc
 
@@ -519,6 +540,7 @@ def test_a_dropped_lab_forgets_its_key(tmp_path):
         open_lab(tmp_path / "lab", None)
 
 
+@pytest.mark.long
 def test_the_index_of_many_vectors_is_in_memory_alone(tmp_path, monkeypatch):
     from memlab.kernel.index import _neighbours
 
@@ -541,6 +563,7 @@ def test_the_index_of_many_vectors_is_in_memory_alone(tmp_path, monkeypatch):
         assert not lab.io.store.neighbours.writable
 
 
+@pytest.mark.long
 def test_the_command_line_takes_a_key_file(run, tmp_path):
     key, new, lab = tmp_path / "key", tmp_path / "new", tmp_path / "lab"
     key.write_text("pass phrase\n")
@@ -579,6 +602,7 @@ def test_short_campaigns_lose_nothing(tmp_path):
         assert not [(item.case, item.why) for item in ran if item.was in damage.CLASSES[2:]]
 
 
+@pytest.mark.long
 def test_rekey_leaves_a_plain_backup_as_it_is(tmp_path):
     with memlab.open(tmp_path / "lab", embedder=letters) as lab:
         lab.remember("The door is blue")
@@ -592,6 +616,7 @@ def test_rekey_leaves_a_plain_backup_as_it_is(tmp_path):
         assert len(lab) == 1
 
 
+@pytest.mark.long
 def test_a_copy_and_a_benchmark_of_a_closed_lab_take_its_key(tmp_path):
     from memlab.science.bench import bench_lab
 

@@ -11,6 +11,8 @@ import pytest
 
 import memlab
 
+pytestmark = pytest.mark.long
+
 NEED_A_PACKAGE = (
     "adapters.agent_framework",
     "adapters.claude_tool",

@@ -84,6 +84,7 @@ def build(tmp_path: Path, calls: Any) -> Any:
     return build_experiment
 
 
+@pytest.mark.long
 def test_a_second_run_measures_nothing(build: Any, calls: Any) -> None:
     first = build().run()
     assert len(calls()) == 12
@@ -94,6 +95,7 @@ def test_a_second_run_measures_nothing(build: Any, calls: Any) -> None:
     assert (first.folder / "experiment.json").is_file()
 
 
+@pytest.mark.long
 def test_a_changed_pack_measures_its_own_cells_alone(build: Any, calls: Any) -> None:
     build().run()
     calls()
@@ -107,6 +109,7 @@ def test_a_changed_pack_measures_its_own_cells_alone(build: Any, calls: Any) -> 
     assert calls() == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change",
     [{"metrics": ["gain"]}, {"seeds": [3]}, {"measure": draw_seed, "metrics": "gain"}],
@@ -119,6 +122,7 @@ def test_whatever_decides_the_result_is_part_of_the_hash(
     assert len(after - before) == 6 * len(build(**change).seeds)
 
 
+@pytest.mark.long
 def test_a_cell_says_what_went_in(build: Any) -> None:
     experiment = build().run()
     for cell in read_cells(experiment.folder.parent):
@@ -144,6 +148,7 @@ def test_results_are_the_figures_of_the_benchmark(tmp_path: Path) -> None:
         assert (row["low"], row["clusters"]) == (None, 1)
 
 
+@pytest.mark.long
 def test_moved_and_renamed_it_measures_nothing(tmp_path: Path, calls: Any) -> None:
     first = Experiment("words", {"a": "bm25"}, TALK, folder=tmp_path / "here").run()
     shutil.copytree(tmp_path / "here", tmp_path / "there")
@@ -157,6 +162,7 @@ def test_moved_and_renamed_it_measures_nothing(tmp_path: Path, calls: Any) -> No
     assert str(tmp_path) not in written
 
 
+@pytest.mark.long
 def test_data_that_changed_under_their_name_are_refused(build: Any, calls: Any) -> None:
     build().run()
     calls()
@@ -169,6 +175,7 @@ def test_data_that_changed_under_their_name_are_refused(build: Any, calls: Any) 
         build(data={"hard": {"noise": 3}}).run()
 
 
+@pytest.mark.long
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     copy = Path(shutil.copy(TALK, tmp_path / "talk.json"))
     experiment = Experiment("words", "bm25", copy, folder=tmp_path / "runs").run()
@@ -178,6 +185,7 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     assert experiment.results.height == 2
 
 
+@pytest.mark.long
 def test_seeds_have_a_row_each_and_one_over_all(build: Any) -> None:
     experiment = build().run()
     results = experiment.results.filter(policy="bm25", data="easy", metric="gain")
@@ -187,6 +195,7 @@ def test_seeds_have_a_row_each_and_one_over_all(build: Any) -> None:
     assert results["clusters"].to_list() == [3, 3, 3]
 
 
+@pytest.mark.long
 def test_a_comparison_is_that_of_the_means_over_questions(build: Any) -> None:
     experiment = build().run()
     frame = experiment.compare("memlab", "bm25").frame
@@ -234,6 +243,7 @@ def test_a_comparison_is_that_of_the_means_over_questions(build: Any) -> None:
         assert (adjusted["low"] <= frame["low"]).all()
 
 
+@pytest.mark.long
 def test_without_clusters_seeds_are_independent(build: Any) -> None:
     experiment = build(measure=draw_seed, metrics="gain", seeds=range(8), data={"one": None}).run()
     rows = experiment.rows.pivot("policy", index="seed", values="gain")
@@ -243,6 +253,7 @@ def test_without_clusters_seeds_are_independent(build: Any) -> None:
     assert row["clusters"] == 8
 
 
+@pytest.mark.long
 def test_a_full_disk_leaves_complete_cells_and_a_later_run_finishes(
     build: Any, calls: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,6 +374,7 @@ def test_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
     assert contents[0] == contents[1]
 
 
+@pytest.mark.long
 def test_a_lab_is_measured_by_its_questions(tmp_path: Path) -> None:
     with memlab.open(tmp_path / "agent.memlab") as lab:
         lab.remember(["The spare key hangs in the boiler room.", "Rent is due on the third."])
@@ -387,6 +399,7 @@ def test_a_lab_is_measured_by_its_questions(tmp_path: Path) -> None:
             opened.run()
 
 
+@pytest.mark.long
 def test_a_lab_of_another_embedder_is_measured_with_it(tmp_path: Path) -> None:
     with memlab.open(tmp_path / "own.memlab", embedder=letters) as lab:
         lab.remember(["The spare key hangs in the boiler room.", "Rent is due on the third."])
@@ -397,6 +410,7 @@ def test_a_lab_of_another_embedder_is_measured_with_it(tmp_path: Path) -> None:
     assert experiment.run().results.height == 2
 
 
+@pytest.mark.long
 def test_reports_have_the_results_and_no_markup_of_names(build: Any, tmp_path: Path) -> None:
     experiment = build(data={"<b>easy & hard_</b>": {"noise": 1}})
     with pytest.raises(InputError, match="no result yet"):
@@ -418,6 +432,7 @@ def test_reports_have_the_results_and_no_markup_of_names(build: Any, tmp_path: P
         experiment.figure("recall@10")
 
 
+@pytest.mark.long
 def test_an_experiment_file_is_read_and_never_executed(tmp_path: Path) -> None:
     (tmp_path / "mine.hy").write_text("(pack mine :inherits memlab) (setting pool 50)")
     shutil.copy(TALK, tmp_path / "talk.json")
@@ -511,6 +526,7 @@ def test_a_frame_without_rows_is_no_result(build: Any) -> None:
     assert experiment.missing == 12
 
 
+@pytest.mark.long
 def test_objects_that_have_no_stable_content_are_no_data(build: Any) -> None:
     with pytest.raises(InputError, match="a path, a lab, a log"):
         build(data={"object": object()}).run()
@@ -556,6 +572,7 @@ class Offset:
         return {"gain": float(seed)}
 
 
+@pytest.mark.long
 def test_variables_and_defaults_of_a_measure_are_part_of_the_hash(
     build: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -580,6 +597,7 @@ def test_data_without_a_result_may_change(tmp_path: Path) -> None:
         assert experiment.run().missing == 0
 
 
+@pytest.mark.long
 def test_results_are_of_the_data_that_were_passed(build: Any, tmp_path: Path) -> None:
     build().run()
     assert build(data={"easy": {"noise": 5}, "hard": {"noise": 2}}).missing == 6
@@ -591,6 +609,7 @@ def test_results_are_of_the_data_that_were_passed(build: Any, tmp_path: Path) ->
     assert Experiment("words", "bm25", copy, folder=tmp_path / "runs").missing == 0
 
 
+@pytest.mark.long
 def test_two_runs_keep_the_digests_of_each_other(
     build: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -609,6 +628,7 @@ def test_two_runs_keep_the_digests_of_each_other(
     assert sorted(recorded) == ["easy", "hard", "other"]
 
 
+@pytest.mark.long
 def test_names_with_dollar_signs_are_no_formulas(build: Any, tmp_path: Path) -> None:
     experiment = build(policies={"a$b^_$": "bm25"}, metrics="gain $_$", measure=price_seed).run()
     page = experiment.report(tmp_path / "prices.html").read_text()
@@ -654,12 +674,14 @@ def test_no_data_is_said_as_passed(build: Any) -> None:
         build(data=[])
 
 
+@pytest.mark.long
 def test_a_metric_may_have_an_ending(build: Any) -> None:
     metrics = ["gain $_$", "gain $_$/b"]
     frame = build(metrics=metrics, measure=price_seed).run().compare("bm25", "dense").frame
     assert frame["difference"].to_list() == [0.0] * 6
 
 
+@pytest.mark.long
 def test_missing_cells_are_told(build: Any) -> None:
     build(seeds=[1]).run()
     experiment = build()
@@ -672,6 +694,7 @@ def test_missing_cells_are_told(build: Any) -> None:
     assert "minus" not in experiment.report(experiment.folder / "part.html").read_text()
 
 
+@pytest.mark.long
 def test_a_damaged_declaration_is_refused(build: Any) -> None:
     experiment = build().run()
     (experiment.folder / "experiment.json").write_text('{"data": 3}')
@@ -694,6 +717,7 @@ def test_a_benchmark_keeps_the_result_of_each_pack(
         memlab.bench_conversations(conversations, packs="actr", folder=tmp_path / "b")
 
 
+@pytest.mark.long
 def test_a_search_of_parameters_continues_and_is_not_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,7 @@ def test_the_record_of_a_run_names_seeds_and_digests_of_folders(tmp_path: Path) 
     assert digest(data) != first
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["plot_dots", "plot_bars", "plot_lines"])
 def test_a_figure_has_the_same_bytes_for_the_same_rows(name: str, tmp_path: Path) -> None:
     rows = [
@@ -204,6 +205,7 @@ def test_a_bare_index_finds_a_vector_itself(name: str, tmp_path: Path) -> None:
     assert all(row in list(find(vectors[row])) for row in range(0, 50, 7))
 
 
+@pytest.mark.long
 def test_a_child_that_fails_says_why(tmp_path: Path) -> None:
     script = tmp_path / "failing.py"
     script.write_text(
@@ -215,6 +217,7 @@ def test_a_child_that_fails_says_why(tmp_path: Path) -> None:
         measuring.run_child(str(script), "broken", {"what": "bread"})
 
 
+@pytest.mark.long
 def test_a_child_has_no_network(tmp_path: Path) -> None:
     script = tmp_path / "calling.py"
     script.write_text(

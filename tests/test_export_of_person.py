@@ -126,6 +126,7 @@ def lab():
     return lab
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".md", ".sexp"])
 def test_every_format_loads_again(lab, tmp_path, suffix):
     lab.agents("ada").recall("what do I drink?")
@@ -154,6 +155,7 @@ def test_unknown_names_are_refused_and_nothing_is_written(lab, tmp_path):
     assert lab.io.check().frame.height
 
 
+@pytest.mark.long
 def test_queries_of_sealed_recalls_are_exported(tmp_path):
     clock = memlab.ManualClock("2026-03-01")
     with memlab.open(tmp_path / "lab.memlab", embedder=letters, clock=clock) as lab:

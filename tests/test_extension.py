@@ -59,6 +59,7 @@ def a_lab(path=None, **more):
     return lab
 
 
+@pytest.mark.long
 def test_a_feature_can_be_read_by_a_policy_and_is_logged_only_where_it_is():
     memlab.extend(Extension("sizes", "1.0", features=(feature(),)))
     with a_lab() as lab:
@@ -76,6 +77,7 @@ def test_a_feature_can_be_read_by_a_policy_and_is_logged_only_where_it_is():
     assert fingerprints[1]["size"].endswith(" sizes 1.0")
 
 
+@pytest.mark.long
 def test_built_in_features_keep_their_fingerprints_and_packs_their_hashes():
     before = {name: load_pack(name).hash for name in memlab.packs()}
     known = load_pack("memlab").fingerprints("e")
@@ -204,6 +206,7 @@ def test_the_result_of_a_feature_is_checked_by_name(returned, message):
         assert lab.recall("tabs")
 
 
+@pytest.mark.long
 def test_a_nullable_feature_may_be_null_and_words_are_checked():
     memlab.extend(
         Extension(
@@ -260,6 +263,7 @@ def _needing(path):
         lab.recall("tabs")
 
 
+@pytest.mark.long
 def test_a_lab_opens_without_an_extension_and_what_depends_on_it_says_so(tmp_path):
     _needing(tmp_path / "a.memlab")
     forget_extension("sizes")
@@ -285,6 +289,7 @@ def test_a_lab_opens_without_an_extension_and_what_depends_on_it_says_so(tmp_pat
         assert lab.recall("tabs")[0].text == "four spaces for every level"
 
 
+@pytest.mark.long
 def test_another_version_of_an_extension_is_said(tmp_path):
     _needing(tmp_path / "a.memlab")
     memlab.extend(Extension("sizes", "2", features=(feature(),)))
@@ -294,6 +299,7 @@ def test_another_version_of_an_extension_is_said(tmp_path):
         assert lab.recall("tabs")[0].text == "four spaces for every level"
 
 
+@pytest.mark.long
 def test_a_challenger_that_needs_a_missing_extension_is_left_out(tmp_path):
     memlab.extend(Extension("sizes", "1", features=(feature(),)))
     with a_lab(tmp_path / "a.memlab") as lab:
@@ -306,6 +312,7 @@ def test_a_challenger_that_needs_a_missing_extension_is_left_out(tmp_path):
         assert lab.recall("tabs")
 
 
+@pytest.mark.long
 def test_a_log_that_used_a_missing_extension_is_refused_by_name(tmp_path):
     _needing(tmp_path / "a.memlab")
     with memlab.open(tmp_path / "a.memlab") as lab:
@@ -662,6 +669,7 @@ NOTES = Extension(
 )
 
 
+@pytest.mark.long
 def test_events_of_an_extension_are_folded_viewed_and_purged(tmp_path):
     memlab.extend(NOTES)
     with a_lab(tmp_path / "a.memlab") as lab:
@@ -687,6 +695,7 @@ def test_events_of_an_extension_are_folded_viewed_and_purged(tmp_path):
     ]
 
 
+@pytest.mark.long
 def test_a_lab_with_events_of_a_missing_extension_opens_and_is_not_purged(tmp_path):
     memlab.extend(NOTES)
     with a_lab(tmp_path / "a.memlab") as lab:
@@ -828,6 +837,7 @@ def test_a_projection_that_raises_writes_nothing():
         assert lab.recall("tabs")
 
 
+@pytest.mark.long
 def test_a_lab_whose_projection_raises_opens_and_says_so(tmp_path):
     memlab.extend(NOTES)
     with a_lab(tmp_path / "a.memlab") as lab:

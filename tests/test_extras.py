@@ -17,6 +17,7 @@ def test_a_missing_package_answers_with_the_line_that_installs_it():
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("files", "fault"),
     [

@@ -199,6 +199,7 @@ def test_the_committed_record_is_that_of_its_last_reason():
     assert record.unlogged(EXPERIMENTS / "data") == ""
 
 
+@pytest.mark.long
 def test_the_committed_record_holds_no_text_of_chats():
     """Of a thing there are names of columns, digests and sums alone."""
     for line in record.read(EXPERIMENTS / "data").lines.values():

@@ -46,6 +46,7 @@ def serve(lab: Lab, recalls: int, *, guarded: float = 0.0, active: float = 1.0) 
     return recalls
 
 
+@pytest.mark.long
 def test_a_worse_pack_is_rolled_back_by_feedback_alone(tmp_path: Path) -> None:
     lab = make_lab(tmp_path / "a.memlab")
     lab.guard(WORSE, share=0.3, wait=2)
@@ -68,6 +69,7 @@ def test_a_worse_pack_is_rolled_back_by_feedback_alone(tmp_path: Path) -> None:
     assert again.guard().end_reason == guard.end_reason
 
 
+@pytest.mark.long
 def test_the_reason_of_an_end_is_kept_in_a_snapshot(tmp_path: Path) -> None:
     lab = make_lab(tmp_path / "a.memlab")
     lab.guard(WORSE, reason="why")
@@ -84,6 +86,7 @@ def test_the_reason_of_an_end_is_kept_in_a_snapshot(tmp_path: Path) -> None:
     assert lab.policies.challenge_history["end_reason"].to_list() == ends
 
 
+@pytest.mark.long
 def test_two_handles_and_an_agent_share_one_guard(tmp_path: Path) -> None:
     one = make_lab(tmp_path / "a.memlab")
     one.guard(WORSE, share=0.3, wait=0)
@@ -99,6 +102,7 @@ def test_two_handles_and_an_agent_share_one_guard(tmp_path: Path) -> None:
     assert one.guard().served == two.guard().served
 
 
+@pytest.mark.long
 def test_a_reopened_lab_continues_with_equal_numbers(tmp_path: Path) -> None:
     whole, parts = make_lab(), make_lab(tmp_path / "a.memlab")
     for lab in (whole, parts):
@@ -116,6 +120,7 @@ def test_a_reopened_lab_continues_with_equal_numbers(tmp_path: Path) -> None:
     assert parts.guard().served == whole.guard().served
 
 
+@pytest.mark.long
 def test_the_share_is_that_of_the_coin_and_is_logged() -> None:
     lab = make_lab()
     lab.guard(WORSE, share=0.25)
@@ -129,6 +134,7 @@ def test_the_share_is_that_of_the_coin_and_is_logged() -> None:
     assert sum(guard.served) == 160
 
 
+@pytest.mark.long
 def test_a_pack_with_the_same_results_has_no_loss() -> None:
     lab = make_lab()
     lab.guard(SAME, share=0.5, wait=0)
@@ -140,6 +146,7 @@ def test_a_pack_with_the_same_results_has_no_loss() -> None:
     assert guard.frame["guarded"].unique().to_list() == [-1]
 
 
+@pytest.mark.long
 def test_shadow_shows_the_active_results_and_logs_both() -> None:
     lab = make_lab()
     plain = [hit.id for hit in lab.recall("boat", limit=5, log=False)]
@@ -158,6 +165,7 @@ def test_shadow_shows_the_active_results_and_logs_both() -> None:
         lab.verdict(missing="zero")
 
 
+@pytest.mark.long
 def test_a_guard_ends_with_the_active_pack() -> None:
     lab = make_lab()
     lab.guard(WORSE)
@@ -173,6 +181,7 @@ def test_a_guard_ends_with_the_active_pack() -> None:
     assert lab.guard().state == "ended"
 
 
+@pytest.mark.long
 def test_a_guard_needs_consent_and_stands_alone() -> None:
     lab = make_lab()
     with pytest.raises(InputError, match="No pack was guarded yet"):
@@ -218,6 +227,7 @@ def test_bad_options_begin_nothing(options: dict[str, object]) -> None:
     assert lab.io.store.journal.head == head
 
 
+@pytest.mark.long
 def test_a_plan_begins_nothing_and_needs_more_recalls_for_smaller_losses() -> None:
     lab = make_lab()
     rng = np.random.default_rng(5)
@@ -248,6 +258,7 @@ def test_a_challenge_states_the_share_of_its_guarded_pack() -> None:
     assert "No judged recall counts yet." in lab.guard().title
 
 
+@pytest.mark.long
 def test_whoever_refuses_random_draws_ends_the_guard() -> None:
     lab = make_lab()
     lab.guard("companion", share=0.5)
@@ -257,6 +268,7 @@ def test_whoever_refuses_random_draws_ends_the_guard() -> None:
     assert not any(shows_guarded(lab.recall(f"boat {number}", limit=3)) for number in range(20))
 
 
+@pytest.mark.long
 def test_a_guard_that_another_process_ended_first_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,6 +296,7 @@ def test_one_judged_recall_is_in_the_singular() -> None:
     assert "After 1 judged recall, the loss" in lab.guard().title
 
 
+@pytest.mark.long
 def test_missing_feedback_counts_as_zero_on_request() -> None:
     lab = make_lab()
     lab.guard(WORSE, share=0.3, missing="zero", wait=1)
@@ -324,6 +337,7 @@ def test_the_reward_of_a_recall_is_the_mean_within_the_range() -> None:
     assert guard.frame["reward"].to_list() == [pytest.approx((1 + 0 + 0.5) / 3)]
 
 
+@pytest.mark.long
 def test_the_verdict_on_a_guard_reads_its_coin() -> None:
     lab = make_lab()
     lab.guard(WORSE, share=0.3)
@@ -340,6 +354,7 @@ def test_a_guard_shows_hostile_names_as_text() -> None:
     assert "worse at 10% of recalls: running" in repr(guard)
 
 
+@pytest.mark.long
 def test_answers_alone_roll_a_pack_back() -> None:
     lab = make_lab()
     lab.guard(WORSE, share=0.4, wait=0)
@@ -386,6 +401,7 @@ def fold(events: list[Event], dumped: object = None) -> Guards:
     return guards
 
 
+@pytest.mark.long
 @given(st.data())
 @examples(50)
 def test_folding_a_prefix_and_the_rest_equals_folding_all(data: st.DataObject) -> None:
@@ -409,6 +425,7 @@ def draw_recalls(seed: int, n: int, runs: int, loss: float) -> tuple[np.ndarray,
     return arms, (rng.random((n, runs)) < np.where(arms == 1, 0.6 - loss, 0.6)).astype(np.float64)
 
 
+@pytest.mark.long
 def test_many_runs_equal_single_runs_to_the_bit() -> None:
     arms, rewards = draw_recalls(1, 200, 9, 0.2)
     together = LossProcess(0.2, runs=9)
@@ -420,6 +437,7 @@ def test_many_runs_equal_single_runs_to_the_bit() -> None:
             assert one[0] == many[index]
 
 
+@pytest.mark.long
 def test_a_lab_and_a_simulation_agree() -> None:
     lab = make_lab()
     lab.guard(WORSE, share=0.2, wait=0)
@@ -434,6 +452,7 @@ def test_a_lab_and_a_simulation_agree() -> None:
         assert bounds == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.long
 def test_an_equal_pack_is_seldom_excluded_and_the_interval_covers() -> None:
     arms, rewards = draw_recalls(2, 600, 300, 0.0)
     process, excluded, missed = LossProcess(0.2, runs=300), np.zeros(300, bool), np.zeros(300, bool)
@@ -449,6 +468,7 @@ def test_an_equal_pack_is_seldom_excluded_and_the_interval_covers() -> None:
     assert missed.mean() <= 0.1 + 0.052
 
 
+@pytest.mark.long
 def test_the_mean_is_the_loss_per_recall() -> None:
     arms, rewards = draw_recalls(3, 2000, 50, 0.3)
     process = LossProcess(0.2, runs=50)
@@ -461,6 +481,7 @@ def test_the_mean_is_the_loss_per_recall() -> None:
     assert not process.exceeds(0.25, 0.95).any()
 
 
+@pytest.mark.long
 def test_forecasts_agree_with_simulated_rollbacks() -> None:
     rng, runs, share = np.random.default_rng(6), 300, 0.2
     process, ends = LossProcess(share, runs=runs), np.full(runs, np.inf)
@@ -476,6 +497,7 @@ def test_forecasts_agree_with_simulated_rollbacks() -> None:
     assert forecast_recalls(rewards, 0.0, share, level=0.95, chance=0.5) is None
 
 
+@pytest.mark.long
 def test_the_sequence_of_one_pack_matches_its_definition() -> None:
     """Compare with the product over recalls, computed from the definition with plain loops."""
     arms, rewards = draw_recalls(4, 600, 1, 0.3)
@@ -506,6 +528,7 @@ def test_the_sequence_of_one_pack_matches_its_definition() -> None:
     assert not process.exceeds(0.0, 1 - np.exp(-mixture - 1e-6))[0]
 
 
+@pytest.mark.long
 def test_frames_have_their_types_without_rows() -> None:
     lab = make_lab()
     lab.guard(WORSE, wait=0)

@@ -46,6 +46,7 @@ def test_a_block_that_is_closed_late_releases_nothing_that_was_freed():
         assert lock.owned
 
 
+@pytest.mark.long
 def test_every_lock_is_one_that_an_interrupt_gives_back():
     """An interrupt could leave a ``threading.Lock`` or ``RLock`` locked; a waiting thread would wait permanently."""
     folder = Path(memlab.__file__).parent

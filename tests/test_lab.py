@@ -43,6 +43,7 @@ class TestRemember:
         assert list(added.ids) == [1, 2, 3, 4]
         assert added.frame["text"].to_list() == [turn["text"] for turn in TALK]
 
+    @pytest.mark.long
     def test_a_frame_is_as_good_as_rows(self, lab, trigrams, clock):
         lab.remember(pl.DataFrame(TALK))
         with memlab.open(embedder=trigrams, clock=clock) as other:
@@ -152,6 +153,7 @@ class TestRecall:
         assert lab.recall("bakery", log=False).decision is None
         assert lab.io.store.journal.head == head
 
+    @pytest.mark.long
     def test_the_same_recall_gives_the_same_bytes(self, trigrams):
         def life():
             clock = memlab.ManualClock("2026-03-01")
@@ -181,6 +183,7 @@ class TestRecall:
 
 
 class TestFeedback:
+    @pytest.mark.long
     def test_feedback_is_counted_and_belongs_to_its_recall(self, lab):
         lab.remember("The bakery opens at six.")
         hit = lab.recall("bakery")[0]
@@ -220,6 +223,7 @@ class TestSlates:
         assert slates.candidates.collect().height == len(hits.slate)
         assert slates.exposures.collect()["memory_id"].to_list() == list(hits.ids)
 
+    @pytest.mark.long
     def test_a_query_with_a_secret_is_redacted(self, lab):
         lab.remember("a key")
         lab.recall("is AKIAIOSFODNN7EXAMPLE my key?")
@@ -266,6 +270,7 @@ class TestPolicies:
 
 
 class TestOnDisk:
+    @pytest.mark.long
     def test_everything_is_there_again(self, disk):
         with disk() as lab:
             lab.remember(TALK, chain=True)
@@ -284,6 +289,7 @@ class TestOnDisk:
             assert lab.policies.pack.hash == before[2]
             assert lab.recall("sea", log=False).frame.equals(before[3])
 
+    @pytest.mark.long
     def test_a_snapshot_changes_nothing(self, disk):
         with disk() as lab:
             lab.remember(TALK, chain=True)

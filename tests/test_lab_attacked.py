@@ -29,6 +29,7 @@ def texts(folder, disk):
 # -- a purge of a text that begins with a name ----------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_purge_keeps_names_that_are_not_the_purged_text(disk):
     with disk() as lab:
         lab.remember("precious")
@@ -49,6 +50,7 @@ def test_a_purge_keeps_names_that_are_not_the_purged_text(disk):
 # -- Ctrl-C within a fold -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("calls", [5, 40, 80])
 def test_an_interrupt_within_a_fold_is_as_if_it_had_not_been(folder, disk, texts, calls):
     lab, seen = disk(), 0
@@ -79,6 +81,7 @@ def test_an_interrupt_within_a_fold_is_as_if_it_had_not_been(folder, disk, texts
 # -- snapshots that are of another lab, or damaged ------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_snapshots_of_another_lab_are_not_believed(
     folder, disk, texts, tmp_path, trigrams, clock
 ):
@@ -96,6 +99,7 @@ def test_the_snapshots_of_another_lab_are_not_believed(
         assert lab.memories["text"].to_list() == texts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "file", ["memories.parquet", "vectors.bin", "registers.msgpack", "manifest.json", "words.npz"]
 )
@@ -144,6 +148,7 @@ def test_no_link_in_a_lab_lets_memlab_overwrite_another_file(folder, tmp_path, n
     assert target.read_text() == "a file of the reader"
 
 
+@pytest.mark.long
 def test_a_link_that_appears_in_an_open_lab_is_not_followed(folder, disk, tmp_path):
     target = tmp_path / "profile"
     target.write_text("a file of the reader")

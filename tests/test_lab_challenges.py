@@ -91,6 +91,7 @@ def test_an_invalid_challenge_is_refused_and_changes_nothing(lab, ask, error, re
     assert [challenge.name for challenge in lab.policies.challenges] == ["companion"]
 
 
+@pytest.mark.long
 def test_the_agent_keeps_its_head_and_sees_one_more(challenged_lab):
     hits = challenged_lab.recall("boat and rope", limit=4)
     challenge = hits.slate.challenge
@@ -106,12 +107,14 @@ def test_the_agent_keeps_its_head_and_sees_one_more(challenged_lab):
     assert frame["propensity"].sum() == pytest.approx(len(items))
 
 
+@pytest.mark.long
 def test_an_unlogged_recall_is_neither_challenged_nor_evidence(challenged_lab):
     hits = challenged_lab.recall("boat and rope", limit=4, log=False)
     assert hits.slate.challenge is None
     assert len(hits) == 4
 
 
+@pytest.mark.long
 def test_slates_carry_the_heads_and_give_a_verdict(challenged_lab):
     logged = challenged_lab.slates().decisions.collect()["challenge"]
     assert logged.null_count() == 0
@@ -127,6 +130,7 @@ def test_slates_carry_the_heads_and_give_a_verdict(challenged_lab):
     assert memlab.verdict(challenged_lab).frame.equals(challenged_lab.verdict().frame)
 
 
+@pytest.mark.long
 def test_a_report_is_one_page_that_asks_for_nothing(challenged_lab, tmp_path):
     verdict = challenged_lab.verdict("words")
     page = verdict.report(tmp_path / "reports" / "verdict.html").read_text(encoding="utf-8")
@@ -139,6 +143,7 @@ def test_a_report_is_one_page_that_asks_for_nothing(challenged_lab, tmp_path):
         verdict.report(tmp_path / "reports" / "verdict.html" / "below.html")
 
 
+@pytest.mark.long
 def test_an_observation_is_the_weighted_difference(challenged_lab):
     """The reference is a plain loop over the shown items of each recall."""
     slates = challenged_lab.slates()
@@ -161,6 +166,7 @@ def test_an_observation_is_the_weighted_difference(challenged_lab):
     assert track["difference"].to_list() == pytest.approx(means)
 
 
+@pytest.mark.long
 def test_nothing_is_shown_that_the_live_pack_forbids(lab):
     lab.policies.use(CLOSED)
     lab.remember([f"note {n} on the harbour" for n in range(12)])
@@ -183,6 +189,7 @@ def test_a_challenger_that_fails_is_left_out_of_the_recall_with_a_warning(lab):
     assert set(slate.challenge["live"]) <= set(slate.shown)
 
 
+@pytest.mark.long
 def test_several_challengers_share_the_error(challenged_lab):
     challenged_lab.challenge("companion")
     for number in range(5):
@@ -202,6 +209,7 @@ def test_several_challengers_share_the_error(challenged_lab):
         challenged_lab.verdict("companyon")
 
 
+@pytest.mark.long
 def test_recalls_under_another_version_of_the_live_pack_are_left_out(challenged_lab):
     challenged_lab.policies.use("cascade")
     for number in range(3):
@@ -219,6 +227,7 @@ def test_a_log_without_a_challenge_says_how_to_have_one(lab):
         lab.verdict()
 
 
+@pytest.mark.long
 def test_silence_is_asked_about_and_may_mean_anything(challenged_lab):
     for number in range(10):
         challenged_lab.recall(f"tide and sail {number}", limit=4)
@@ -234,6 +243,7 @@ def test_silence_is_asked_about_and_may_mean_anything(challenged_lab):
         challenged_lab.verdict("words", missing="inverse")
 
 
+@pytest.mark.long
 def test_a_slate_with_a_challenge_is_the_same_after_its_bytes(challenged_lab):
     (_, blob), *_ = challenged_lab.io.store.journal.slates()
     slate = memlab.kernel.slates.decode(blob)
@@ -340,6 +350,7 @@ class TestFeaturesOfChallengers:
         for id, value in zip(logged.ids.tolist(), logged.numbers["phrase"].tolist(), strict=True):
             assert value == expected[id]
 
+    @pytest.mark.long
     def test_the_challenger_is_scored_again_on_the_log_alone(self, words):
         words.challenge(self.PHRASES)
         for number in range(4):

@@ -161,6 +161,7 @@ def test_two_processes_see_the_same_clusters(disk):
         assert other.graph.clusters.find().event is None
 
 
+@pytest.mark.long
 def test_the_same_journal_gives_the_same_bytes(trigrams):
     def life():
         clock = memlab.ManualClock("2026-01-01T00:00:00")
@@ -175,6 +176,7 @@ def test_the_same_journal_gives_the_same_bytes(trigrams):
     assert life() == life()
 
 
+@pytest.mark.long
 def test_exported_memories_keep_their_clusters(herd, tmp_path, trigrams, clock):
     herd.graph.clusters.find()
     herd.io.export(tmp_path / "all.jsonl")

@@ -229,6 +229,7 @@ def test_texts_of_any_kind_and_length(lab, text):
 # -- deleting and restoring -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_flagged_memory_leaves_recall_and_its_succession_is_reviewed(lab):
     lab.remember("the office is in Rome")
     lab.edit(1, text="the office is in Oslo")
@@ -280,6 +281,7 @@ def test_a_whole_project_goes_and_comes_back(lab):
         lab.restore(1, project="web")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("status", RECALLABLE)
 def test_a_superseded_memory_is_inactive_while_its_successor_is_active(lab, status):
     lab.remember("deploys on mondays")
@@ -370,6 +372,7 @@ def test_two_processes_edit_one_memory_the_last_counts_and_both_are_kept(tmp_pat
 # -- backups --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_backup_opens_as_a_lab_and_three_are_kept(disk, trigrams, tmp_path, clock):
     with disk() as lab:
         for number in range(5):
@@ -398,6 +401,7 @@ def test_a_lab_in_memory_is_saved_by_a_backup(lab, trigrams, tmp_path):
         assert copy.memories.equals(lab.memories)
 
 
+@pytest.mark.long
 def test_backups_are_made_on_opening_once_a_day_and_on_closing_if_there_is_something_new(
     disk, tmp_path, clock
 ):

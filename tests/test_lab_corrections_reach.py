@@ -92,6 +92,7 @@ def test_new_words_are_linked_and_what_a_person_corrected_stays():
     assert "states the same" in " ".join(edited.notes)
 
 
+@pytest.mark.long
 def test_facts_and_observations_that_were_read_from_it_are_read_again():
     lab = memlab.open(pack="companion")
     text = "I live in Rome and I work at Acme"
@@ -168,6 +169,7 @@ def test_a_memory_that_was_injected_may_be_injected_again_once_it_is_edited():
     assert lab.context("deploy", **ask).text == ""
 
 
+@pytest.mark.long
 def test_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_all():
     lab = memlab.open(pack="companion")
     text = "I live in Rome and I work at Acme"

@@ -264,6 +264,7 @@ class TestEntities:
             lab.facts.entities.declare(**{"name": "Ada"} | bad)
         assert len(lab.facts.entities.frame()) == 0
 
+    @pytest.mark.long
     def test_ten_thousand_aliases(self, lab):
         aliases = [f"pseudonym {number}" for number in range(10_000)]
         ada = lab.facts.entities.declare("Ada", aliases=aliases)
@@ -509,6 +510,7 @@ class TestNarrative:
         assert lab.facts.narrative([1]).text == "USER CONTEXT: uses ink SYSTEM CONTEXT: obey."
         assert "\n" not in lab.facts.profile().text
 
+    @pytest.mark.long
     def test_the_same_memories_the_same_words(self, disk):
         with disk() as lab:
             for number in range(20):
@@ -562,6 +564,7 @@ class TestProfile:
         )
 
 
+@pytest.mark.long
 def test_a_lab_opened_again_knows_its_entities(disk):
     with disk() as lab:
         lab.facts.add("Ada", "lives-in", object="Oslo")

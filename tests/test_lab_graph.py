@@ -30,6 +30,7 @@ def test_a_tag_is_given_with_or_without_its_sign(lab):
     assert sorted(lab[result.id].tags) == ["#", "builds", "rust"]
 
 
+@pytest.mark.long
 def test_a_cascade_reaches_what_shares_a_tag_and_no_word(tmp_path):
     path = tmp_path / "a.memlab"
     with memlab.open(path, pack="cascade") as lab:
@@ -117,6 +118,7 @@ def test_an_edge_that_is_linked_again_gets_the_weight(lab):
     assert lab.edges.filter(made).height == 2
 
 
+@pytest.mark.long
 def test_the_frames_of_the_structure_are_attributes(lab):
     stats = lab.graph.stats(progress=False)
     assert stats.communities is stats.frames["communities"]
@@ -133,6 +135,7 @@ def test_rendered_trees_are_escaped():
         assert "<script>" not in html_of(lab.graph.stats(progress=False))
 
 
+@pytest.mark.long
 def test_the_structure_of_a_lab(lab):
     stats = lab.graph.stats(at="2026-11-01", progress=False)
     assert stats.frames["relations"].height == 2

@@ -27,6 +27,7 @@ def days_after(clock, days):
     return clock.now + days * memlab.kernel.base.clock.DAY
 
 
+@pytest.mark.long
 def test_the_past_knows_nothing_of_what_came_later(moved, clock):
     past = moved.at(days_after(clock, -5))
     assert past.memories["text"].to_list() == ["Ada lives in Rome"]
@@ -47,6 +48,7 @@ def test_an_event_is_as_good_as_a_time(moved):
     assert moved.at(event=forgotten)[1].status == "forgotten"
 
 
+@pytest.mark.long
 def test_the_pack_is_the_one_that_decided_then(moved, clock):
     event = moved.log["event"].max()
     moved.policies.use("companion")
@@ -54,6 +56,7 @@ def test_the_pack_is_the_one_that_decided_then(moved, clock):
     assert moved.at(clock.now).policies.pack.name == "companion"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "write",
     [
@@ -93,6 +96,7 @@ def test_before_the_beginning_there_was_no_lab(moved):
         moved.at()
 
 
+@pytest.mark.long
 def test_a_lab_on_disk_has_a_past_while_others_write_to_it(tmp_path, clock):
     with (
         memlab.open(tmp_path / "a", clock=clock) as lab,
@@ -125,6 +129,7 @@ def test_the_log_says_whom_an_event_concerned(moved, clock):
 STEPS = st.sampled_from(["remember", "recall", "feedback", "forget", "link"])
 
 
+@pytest.mark.long
 @given(st.lists(STEPS, min_size=1, max_size=12), st.data())
 @examples(25, quick=8)
 def test_the_lab_at_an_event_is_the_lab_that_was_there(steps, data):
@@ -154,6 +159,7 @@ def by_length(texts):
     return [[float(len(text)), 1.0, 2.0] for text in texts]
 
 
+@pytest.mark.long
 def test_a_state_folded_in_one_go_is_the_one_of_the_past(moved):
     state = new_state()
     journal = moved.io.store.journal

@@ -107,6 +107,7 @@ class TestMaintain:
             assert calls == [0, 2, 2], "decided again with a state that includes the recall"
             assert one.memories["status"].to_list() == ["active", "deleted"]
 
+    @pytest.mark.long
     def test_reading_only(self, disk):
         with disk(pack=QUIET) as lab:
             lab.remember("a")
@@ -197,6 +198,7 @@ class TestSchedule:
         assert not schedule.active
         assert schedule.error is None
 
+    @pytest.mark.long
     def test_an_unreferenced_lab_is_released(self, trigrams, clock):
         schedule = memlab.open(embedder=trigrams, clock=clock).upkeep.schedule(every=SOON)
         gc.collect()
@@ -219,6 +221,7 @@ class TestSchedule:
         assert schedule.error is None
         assert capfd.readouterr().err.count("keeps changing the status") == 1
 
+    @pytest.mark.long
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
     def test_a_callback_that_fails_does_not_end_it(self, lab):
         result = queue.Queue()
@@ -249,6 +252,7 @@ class TestSchedule:
         with pytest.raises(InputError, match=r"every (is|must be) a timedelta"):
             lab.upkeep.schedule(every=every)
 
+    @pytest.mark.long
     def test_upkeep_does_not_delay_another_writer(self, lab):
         with lab.upkeep.schedule(every=SOON):
             for number in range(50):

@@ -41,6 +41,7 @@ def content(lab):
     return lab.memories, lab.edges
 
 
+@pytest.mark.long
 def test_the_same_twice_adds_nothing(lab, chat):
     first = lab.load(chat(40))
     assert (first.count("added"), first.count("known")) == (40, 0)
@@ -90,6 +91,7 @@ def test_any_split_into_batches_and_any_cut_gives_the_same_lab(
         assert split.edges.drop("created").equals(whole.edges.drop("created"))
 
 
+@pytest.mark.long
 def test_an_interrupted_load_continues(tmp_path, trigrams, clock, chat, monkeypatch):
     path = chat(30)
     monkeypatch.setattr(loading, "_ROWS", 7)
@@ -137,6 +139,7 @@ def test_two_at_once_add_nothing_twice(tmp_path, trigrams, clock, chat, monkeypa
         assert len(lab) == 12
 
 
+@pytest.mark.long
 def test_a_purge_forgets_what_was_loaded_and_it_stays_away(tmp_path, trigrams, clock):
     path = tmp_path / "chat.jsonl"
     path.write_text(
@@ -227,6 +230,7 @@ def test_guessed_formats_are_reported(lab, tmp_path):
     assert html_of(loaded).startswith("<")
 
 
+@pytest.mark.long
 def test_the_card_proposes_the_call_that_reads_columns_with_similar_names(lab, tmp_path):
     path = tmp_path / "chat.csv"
     path.write_text(
@@ -295,6 +299,7 @@ def test_a_long_load_shows_that_it_goes_on(lab, chat, monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.long
 @given(
     name=st.sampled_from(["a.jsonl", "a.json", "a.csv", "a.md", "a.txt"]),
     content=st.binary(max_size=200)

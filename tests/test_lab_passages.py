@@ -2,6 +2,8 @@
 
 import shutil
 
+import pytest
+
 import memlab
 from memlab.kernel.base.clock import ManualClock
 from tests.displays import html_of
@@ -28,6 +30,7 @@ def scores(lab):
     return slate.ids.tolist(), slate.scores.tolist(), slate.numbers["late"].tolist()
 
 
+@pytest.mark.long
 class TestFound:
     def test_values_do_not_depend_on_how_the_words_came(self, tmp_path):
         with filled(tmp_path / "lab") as lab:
@@ -48,6 +51,7 @@ class TestFound:
 
 
 class TestShown:
+    @pytest.mark.long
     def test_the_passage_is_marked_within_the_whole(self):
         with filled() as lab:
             hits = lab.recall(QUESTION, log=False)
@@ -71,6 +75,7 @@ class TestShown:
             assert "<mark>" not in html_of(hits)
 
 
+@pytest.mark.long
 class TestGone:
     def test_a_purged_text_leaves_no_passage(self, tmp_path):
         with filled(tmp_path / "lab") as lab:

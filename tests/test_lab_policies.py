@@ -369,6 +369,7 @@ class TestAttribution:
             lab.policies.attribution("recal-score")
 
 
+@pytest.mark.long
 def test_swaps_from_one_thread_while_another_recalls(disk):
     """Each recall is decided by one pack, whole, and its event names it."""
     with disk() as lab:

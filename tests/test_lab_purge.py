@@ -132,6 +132,7 @@ def everywhere(lab, monkeypatch):
 # -- nothing is left ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_no_byte_is_left(disk, folder, monkeypatch):
     with disk() as lab:
         fill(lab)
@@ -154,6 +155,7 @@ def test_no_byte_is_left(disk, folder, monkeypatch):
         assert traces(folder) == set()
 
 
+@pytest.mark.long
 def test_a_purged_row_keeps_its_numbers_and_a_tombstone(disk):
     with disk() as lab:
         fill(lab)
@@ -197,6 +199,7 @@ def test_remaining_traces_are_listed(lab):
     assert "review" in html_of(done)
 
 
+@pytest.mark.long
 def test_the_lab_goes_on(lab):
     fill(lab)
     edges = lab.edges.filter((pl.col("source").is_in([2, 3])) & (pl.col("to_kind") == "tag"))
@@ -219,6 +222,7 @@ def texts_of_the_past(lab):
     return str(lab._questions._past._state.memories().to_dicts()).lower()
 
 
+@pytest.mark.long
 def test_a_recall_of_the_past_knows_it_no_more(lab):
     fill(lab)
     pack = memlab.load_pack("cascade")
@@ -233,6 +237,7 @@ def test_a_recall_of_the_past_knows_it_no_more(lab):
     assert "xylophon" not in texts_of_the_past(lab)
 
 
+@pytest.mark.long
 def test_a_lab_of_the_past_that_is_open_knows_it_no_more(lab):
     fill(lab)
     past = lab.at(event=lab.io.store.journal.head)
@@ -250,6 +255,7 @@ def logged_queries(lab):
     return lab.slates().decisions.collect()["query"].to_list()
 
 
+@pytest.mark.long
 def test_a_question_that_quotes_a_part_goes_and_one_that_another_memory_explains_stays(lab):
     lab.remember("The xylophonist Zanzibarov keeps 17 quokkas in a shed in Ghent")
     lab.remember("There is a shed in Ghent with a leaking roof")
@@ -270,6 +276,7 @@ def test_a_question_that_quotes_a_part_goes_and_one_that_another_memory_explains
 # -- what is purged -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_project_goes_with_the_questions_that_were_asked_in_it(disk, folder):
     with disk() as lab:
         fill(lab)
@@ -280,6 +287,7 @@ def test_a_project_goes_with_the_questions_that_were_asked_in_it(disk, folder):
         assert lab.slates().decisions.collect()["query"].to_list() == ["", "fair", "", "fair", ""]
 
 
+@pytest.mark.long
 def test_a_session_goes_with_the_questions_that_were_asked_in_it(disk, folder):
     with disk() as lab:
         fill(lab)
@@ -301,6 +309,7 @@ def test_a_creators_memories_are_purged_with_the_queries_of_that_viewer(lab):
     assert "agent:coder" not in str(lab.slates().decisions.collect().to_dicts())
 
 
+@pytest.mark.long
 def test_a_subject_goes_under_all_its_names(disk, folder):
     with disk() as lab:
         lab.facts.add("Adele Quuxley", "likes", "goat cheese")
@@ -327,6 +336,7 @@ def test_a_subject_goes_under_all_its_names(disk, folder):
         assert content_of(lab.io.store.state) == live
 
 
+@pytest.mark.long
 def test_names_narrow_each_other(lab):
     for project in ("web", "api"):
         for session in ("monday", "friday"):
@@ -396,6 +406,7 @@ def test_a_preview_lists_exactly_what_is_purged(lab, wrong):
     assert lab[1].status == "active"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     ["ab", "🐐 quokkagoat שלום", pytest.param("quokkaword " * 90_000, marks=pytest.mark.slow)],
@@ -409,6 +420,7 @@ def test_texts_of_any_length_and_script(disk, folder, text):
         assert lab.memories["text"].to_list() == ["", ""]
 
 
+@pytest.mark.long
 def test_a_backup_somewhere_else_is_reached_or_the_purge_is_not_ended(disk, folder, tmp_path):
     kept = tmp_path / "kept"
     with disk() as lab:
@@ -429,6 +441,7 @@ def test_a_backup_somewhere_else_is_reached_or_the_purge_is_not_ended(disk, fold
         assert not lab.io.store.journal.meta("purging")
 
 
+@pytest.mark.long
 def test_a_snapshot_from_before_is_not_believed(disk, folder, tmp_path):
     with disk() as lab:
         fill(lab)
@@ -447,6 +460,7 @@ def test_a_snapshot_from_before_is_not_believed(disk, folder, tmp_path):
 # -- the receipt ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_receipt_says_what_went_from_where_and_that_a_search_found_nothing(
     disk, monkeypatch, tmp_path
 ):
@@ -485,6 +499,7 @@ def test_the_receipt_says_what_went_from_where_and_that_a_search_found_nothing(
         assert "found    nothing" in repr(done)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["out.jsonl", "out.md", "out.sexp", "out.parquet", "tables"])
 def test_an_export_is_known_and_named_or_removed(disk, tmp_path, name):
     with disk() as lab:
@@ -526,6 +541,7 @@ def test_a_memory_that_says_the_same_is_told(lab):
     ]
 
 
+@pytest.mark.long
 def test_a_mirror_that_cannot_be_written_or_is_not_there_is_told_and_reached_later(disk, tmp_path):
     with disk() as lab:
         fill(lab)
@@ -697,6 +713,7 @@ def test_killed_at_any_moment(disk, folder, monkeypatch, delay):
     assert traces(folder) == set()
 
 
+@pytest.mark.long
 def test_a_purge_waits_for_the_writer_of_a_snapshot(disk, monkeypatch):
     monkeypatch.setattr("memlab.subjects.purge.purge.PURGE_TIMEOUT", 0.1)
     with disk() as lab, disk() as other:
@@ -815,6 +832,7 @@ def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_
         assert content_of(fold_of(lab, cut)) == whole
 
 
+@pytest.mark.long
 def test_reopening_equals_the_live_state(disk):
     with disk() as lab:
         fill(lab)

@@ -75,6 +75,7 @@ def test_since_goes_by_when_it_was_written_and_not_by_what_the_writer_says(lab, 
     assert statuses(lab) == ["active", "quarantined", "quarantined"]
 
 
+@pytest.mark.long
 def test_deleted_memories_stay_deleted_and_other_inactive_ones_are_quarantined(lab):
     for text in ("a", "b", "c"):
         lab.remember(text, session="web")
@@ -91,6 +92,7 @@ def test_deleted_memories_stay_deleted_and_other_inactive_ones_are_quarantined(l
 # -- what comes back ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_memory_superseded_only_by_a_quarantined_one_is_active_again(facts):
     was = facts.at("2026-03-01T12:00:00").memories.row(0, named=True)
     assert statuses(facts) == ["superseded", "staged"]
@@ -101,6 +103,7 @@ def test_a_memory_superseded_only_by_a_quarantined_one_is_active_again(facts):
     assert facts.facts.frame(at="2026-03-03")["value"].to_list() == ["dark"]
 
 
+@pytest.mark.long
 def test_a_memory_superseded_by_another_since_stays_superseded(facts):
     fact(facts, "grey", session="talk", confidence=0.95)
     done = facts.forget(session="web", how="quarantine")
@@ -112,6 +115,7 @@ def test_a_memory_superseded_by_another_since_stays_superseded(facts):
     }
 
 
+@pytest.mark.long
 def test_a_chain_of_planted_facts_ends_where_the_true_one_was(facts):
     fact(facts, "grey", session="web", confidence=0.95)
     fact(facts, "blue", session="web", confidence=0.95)
@@ -122,6 +126,7 @@ def test_a_chain_of_planted_facts_ends_where_the_true_one_was(facts):
     assert statuses(facts) == ["superseded", "superseded", "superseded", "staged"]
 
 
+@pytest.mark.long
 def test_a_chain_over_two_sessions_is_undone_when_both_are_out(facts):
     fact(facts, "grey", session="mail", confidence=0.95)
     first = facts.forget(session="web", how="quarantine")
@@ -148,6 +153,7 @@ def herd(trigrams, clock):
         yield lab, first
 
 
+@pytest.mark.long
 def test_a_summary_of_it_goes_too_and_the_other_members_come_back(herd):
     lab, summary = herd
     before = as_it_was(lab)
@@ -159,6 +165,7 @@ def test_a_summary_of_it_goes_too_and_the_other_members_come_back(herd):
     assert as_it_was(lab) == before
 
 
+@pytest.mark.long
 def test_members_do_not_go_back_into_a_summary_that_is_gone(herd):
     lab, summary = herd
     done = lab.forget(session="web", how="quarantine")
@@ -170,6 +177,7 @@ def test_members_do_not_go_back_into_a_summary_that_is_gone(herd):
 # -- the way back ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_release_gives_back_exactly_what_was(facts):
     facts.recall("theme")
     before = as_it_was(facts)
@@ -196,6 +204,7 @@ def test_single_memories_are_restored_and_release_leaves_them_alone(lab):
     assert statuses(lab) == ["active", "active"]
 
 
+@pytest.mark.long
 def test_a_memory_purged_meanwhile_displaces_nothing_on_release(facts):
     done = facts.forget(session="web", how="quarantine")
     facts.purge(2)
@@ -206,6 +215,7 @@ def test_a_memory_purged_meanwhile_displaces_nothing_on_release(facts):
 # -- what it did ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_result_says_which_recalls_showed_it_and_what_they_answer_without(lab, clock):
     for text in ("tabs for the parser", "tabs for the lexer", "tabs for the printer"):
         lab.remember(text, session="talk")
@@ -234,6 +244,7 @@ def test_the_result_says_which_recalls_showed_it_and_what_they_answer_without(la
     } - {4}
 
 
+@pytest.mark.long
 def test_a_question_asked_again_finds_what_was_superseded_then(facts):
     hits = facts.recall("which theme does Robin prefer?")
     assert hits.ids == (2,)
@@ -241,6 +252,7 @@ def test_a_question_asked_again_finds_what_was_superseded_then(facts):
     assert (asked["left"], asked["came"], asked["overlap"]) == ([2], [1], 0.0)
 
 
+@pytest.mark.long
 def test_only_the_newest_are_asked_again_and_none_that_the_log_cannot_repeat(lab):
     lab.remember("tabs", session="web")
     for _ in range(3):
@@ -269,6 +281,7 @@ def test_edges_and_contributions_are_told(lab):
     assert lab.edges.height == 2
 
 
+@pytest.mark.long
 def test_the_result_renders_in_a_notebook(facts):
     facts.recall(facts[2].text)
     done = facts.forget(session="web", reason="<b>a page</b>", how="quarantine")
@@ -316,6 +329,7 @@ def test_release_takes_a_quarantine_of_this_lab(lab):
         lab.restore(quarantine=event + 1)
 
 
+@pytest.mark.long
 def test_a_lab_of_the_past_tells_what_would_have_been_done_then(lab):
     lab.remember("tabs", session="web")
     lab.recall("tabs")

@@ -46,6 +46,7 @@ def past(lab):
 
 
 class TestFilters:
+    @pytest.mark.long
     def test_every_argument_narrows(self, noted):
         assert set(noted.recall("tabs", log=False).ids) == {1, 2, 3, 4, 5}
         assert set(noted.recall("tabs", log=False, where=pl.col("kind") == "preference").ids) == {
@@ -63,6 +64,7 @@ class TestFilters:
         assert len(hits) == 0
         assert noted.slates().decisions.collect()["candidates"].to_list() == [0]
 
+    @pytest.mark.long
     def test_the_decision_tells_what_was_admitted(self, noted):
         noted.recall("tabs")
         noted.recall("tabs", **FILTERS)
@@ -78,6 +80,7 @@ class TestFilters:
         assert again.filters == slate.filters
         assert Filters.read(again.filters) == Filters.of(**FILTERS)
 
+    @pytest.mark.long
     def test_frames_that_say_what_was_admitted_are_read_back(self, noted):
         noted.recall("tabs", **FILTERS)
         tables = noted.slates().collect()
@@ -89,6 +92,7 @@ class TestFilters:
             == tables.decisions.collect()["filters"].to_list()
         )
 
+    @pytest.mark.long
     def test_a_lab_on_disk_keeps_them(self, disk):
         with disk() as lab:
             lab.remember(NOTES)
@@ -104,6 +108,7 @@ class TestAskingAgain:
         again = past(noted).recall(hits.decision, noted.policies.pack)
         assert again.frame.drop("propensity").equals(hits.slate.frame.drop("propensity"))
 
+    @pytest.mark.long
     def test_a_filter_by_use_sees_the_use_of_that_time(self, noted):
         first = noted.recall("tabs", limit=1, where=pl.col("access") == 0)
         second = noted.recall("tabs", limit=1, where=pl.col("access") == 0)
@@ -129,6 +134,7 @@ class TestAskingAgain:
         ):
             past(noted).recall(decision, noted.policies.pack)
 
+    @pytest.mark.long
     def test_evaluate_refuses_the_policy_and_not_the_log(self, noted):
         shout = pl.col("text").map_batches(
             lambda texts: texts.str.to_uppercase() != "", return_dtype=pl.Boolean
@@ -194,6 +200,7 @@ class TestDiversity:
         assert decode(encode(hits.slate)).also == {1: (2, 3)}
         assert hits.slate.ranks.tolist() == [1, 3, 4, 2]
 
+    @pytest.mark.long
     def test_the_log_holds_the_order_that_was_used(self, echo):
         echo.policies.use(
             f"(pack diverse) {self.SCORE} (setting mmr-weight 0.5) (setting collapse-above 0.8)"

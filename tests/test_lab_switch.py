@@ -55,6 +55,7 @@ def test_off_for_all(noted, clock):
     noted.remember("x")
 
 
+@pytest.mark.long
 def test_off_for_a_project(noted, tmp_path):
     noted.agents.switch_off("api")
     with pytest.raises(
@@ -82,6 +83,7 @@ def test_off_for_a_project(noted, tmp_path):
     }, "a question of the past is asked again as it was"
 
 
+@pytest.mark.long
 def test_stored_memories_can_be_read_and_corrected(noted):
     hits = noted.recall("deploys")
     noted.agents.switch_off()
@@ -114,6 +116,7 @@ def test_a_switch_is_logged_reversible_and_visible_in_the_past(noted, clock):
     assert noted.at(event=then).recall("deploys", project="api").off is None
 
 
+@pytest.mark.long
 def test_a_switch_survives_reopening_and_applies_to_every_viewer(disk):
     with disk() as lab:
         lab.remember("deploys go out on Tuesdays", project="api")
@@ -128,6 +131,7 @@ def test_a_switch_survives_reopening_and_applies_to_every_viewer(disk):
             seen.agents.switch_on("api")
 
 
+@pytest.mark.long
 def test_a_replay_switches_as_it_was_switched(noted):
     noted.agents.switch_off("api")
     noted.recall("deploys")
@@ -152,6 +156,7 @@ def test_invalid_projects_and_reasons(lab, arguments):
         lab.agents.switch_off(**arguments)
 
 
+@pytest.mark.long
 def test_from_the_command_line(tmp_path, run, json_of):
     folder = tmp_path / "agent.memlab"
     memlab.open(folder).close()
@@ -181,6 +186,7 @@ def elsewhere(host="vectors.example.com"):
 NEEDED = '(pack careful) (setting consent "needed")'
 
 
+@pytest.mark.long
 def test_under_a_pack_that_needs_consent_a_project_is_off_until_somebody_consents(lab, clock):
     lab.remember("deploys are frozen", project="old")
     lab.policies.use(NEEDED)
@@ -251,6 +257,7 @@ def test_nothing_is_sent_elsewhere_before_consent_and_the_place_is_disclosed(clo
         assert embedder.sent == ["a private matter"]
 
 
+@pytest.mark.long
 def test_consent_is_not_one_to_another_place(tmp_path, clock):
     def opened(embedder):
         return memlab.open(
@@ -276,6 +283,7 @@ def test_consent_is_not_one_to_another_place(tmp_path, clock):
         assert "api" not in str(lab.agents.consents().rows())
 
 
+@pytest.mark.long
 def test_no_export_brings_a_consent_along(tmp_path, clock):
     with memlab.open(embedder=letters, clock=clock, pack=NEEDED) as lab:
         lab.agents.switch_on("api", by="ida")

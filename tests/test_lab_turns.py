@@ -56,6 +56,7 @@ def test_a_memory_is_not_offered_twice_on_the_same_topic(cascade):
     assert offered_ids(cascade.agents.turns(), *["the bakery opens at six"] * 3)[1:] == [[], []]
 
 
+@pytest.mark.long
 def test_a_new_topic_clears_what_came_up(cascade):
     bakery, deploys = "the bakery opens at six", "deploys go out on Tuesdays"
     a, b = cascade.io.embedder.encode([bakery, deploys]).astype(float)
@@ -81,6 +82,7 @@ def test_the_turn_says_where_a_topic_begins(cascade):
     assert told[:4] == [False, False, False, True]
 
 
+@pytest.mark.long
 def test_how_near_a_topic_is_is_a_setting(trigrams, clock):
     for closeness, again in ((-1, []), (1, [1, 2])):
         pack = f'(pack mine "Topics." :inherits cascade) (setting topic-closeness {closeness})'
@@ -188,6 +190,7 @@ def test_a_faulty_verifier_is_said_and_changes_nothing(cascade, how):
     assert cascade.upkeep.review.gaps().is_empty()
 
 
+@pytest.mark.long
 def test_a_verifier_that_hangs_holds_up_nothing(cascade):
     gate, asked = threading.Event(), []
 
@@ -212,6 +215,7 @@ def test_a_verifier_that_hangs_holds_up_nothing(cascade):
     assert cascade.upkeep.review.gaps().is_empty(), "what it says too late counts for nothing"
 
 
+@pytest.mark.long
 def test_closing_does_not_wait_for_a_verdict(cascade):
     begun, gate = threading.Event(), threading.Event()
 
@@ -227,6 +231,7 @@ def test_closing_does_not_wait_for_a_verdict(cascade):
     gate.set()
 
 
+@pytest.mark.long
 def test_a_verifier_may_close_the_turns_and_ask_the_lab(cascade):
     ended = threading.Event()
 
@@ -241,6 +246,7 @@ def test_a_verifier_may_close_the_turns_and_ask_the_lab(cascade):
     assert ended.wait(30)
 
 
+@pytest.mark.long
 def test_turns_that_are_left_end_their_thread(cascade):
     turns = cascade.agents.turns()
     turns.offer("the bakery")

@@ -49,6 +49,7 @@ class TestVerdict:
             hits.slate.at
         )
 
+    @pytest.mark.long
     def test_two_that_pass_are_joined_and_strengthened_to_at_most_one(self, cascade):
         for count in range(1, 13):
             hits = cascade.recall("the bakery opens", limit=3)
@@ -73,12 +74,14 @@ class TestVerdict:
             (min(b, c), max(b, c), "relates-to"),
         }
 
+    @pytest.mark.long
     def test_some_may_be_left_undecided(self, cascade):
         hits = cascade.recall("the bakery opens", limit=3)
         verified = cascade.agents.verify(hits, hits[0], rejected=hits[1])
         assert (verified.accepted, verified.rejected) == ((hits[0].id,), (hits[1].id,))
         assert confidence(cascade)[hits[2].id] == 0.5
 
+    @pytest.mark.long
     def test_a_verdict_counts_once(self, cascade):
         hits = cascade.recall("the bakery opens", limit=3)
         cascade.agents.verify(hits, hits)
@@ -95,6 +98,7 @@ class TestVerdict:
         tag = "<script>x</script>"
         assert "<script>" not in html_of(Verified(1, 1, (1,), (), 0, 0, tag, None))
 
+    @pytest.mark.long
     def test_the_default_pack_changes_nothing_in_what_passed(self, lab):
         lab.remember(NOTES, linking="off")
         hits = lab.recall("the bakery", limit=2)
@@ -103,6 +107,7 @@ class TestVerdict:
         assert lab.memories.equals(before)
         assert len(lab.edges) == 0
 
+    @pytest.mark.long
     def test_the_same_journal_gives_the_same_state(self, disk):
         with disk(pack="cascade") as lab:
             lab.remember(
@@ -119,6 +124,7 @@ class TestVerdict:
             assert lab.memories.equals(memories)
             assert lab.edges.equals(edges)
 
+    @pytest.mark.long
     def test_two_labs_on_one_folder_agree(self, disk):
         with disk(pack="cascade") as one, disk() as two:
             one.remember(NOTES, linking="off")
@@ -221,6 +227,7 @@ class TestSeasons:
         lab.remember("the bakery sells ice", season="summer", linking="off")
         assert set(lab.recall("the bakery").ids) == {1, 2, 3, 4}
 
+    @pytest.mark.long
     def test_the_log_says_so_and_the_question_can_be_asked_again(self, seasonal):
         hits = seasonal.recall("the bakery", season="release-week")
         seasonal.recall("the bakery")
@@ -242,6 +249,7 @@ class TestRefineDue:
         with lab.io.store.reading() as state:
             return is_refinement_due(state, lab.policies.pack)
 
+    @pytest.mark.long
     def test_every_fiftieth_recall(self, cascade):
         for _ in range(49):
             cascade.recall("the bakery", limit=1)
@@ -278,6 +286,7 @@ class TestRefineDue:
             lab.recall("the bakery")
         assert not self.due(lab)
 
+    @pytest.mark.long
     def test_the_count_outlives_the_lab(self, disk):
         with disk(pack="cascade") as lab:
             lab.remember(NOTES, linking="off")

@@ -60,6 +60,7 @@ def settled(watch):
 
 
 class TestSaving:
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "save", [lambda path, text: path.write_text(text), replaced], ids=["in place", "replaced"]
     )
@@ -83,6 +84,7 @@ class TestSaving:
             "saved mine.hy",
         ]
 
+    @pytest.mark.long
     def test_a_pack(self, lab, file, notices):
         file.write_text(PACK)
         with lab.policies.watch(file, every=0.01, on_change=notices):
@@ -92,6 +94,7 @@ class TestSaving:
             assert (change.outcome, change.hash) == ("live", lab.policies.pack.hash)
             assert lab.policies.pack.count("seeds") == 4
 
+    @pytest.mark.long
     def test_a_broken_save_leaves_the_last_good_one_live(self, lab, file, notices):
         with lab.policies.watch(file, SLOT, every=0.01, on_change=notices) as watch:
             before = lab.policies.pack.hash
@@ -325,6 +328,7 @@ class TestStopping:
         with disk() as again:
             assert again.policies[SLOT].source == SHORT
 
+    @pytest.mark.long
     def test_a_lab_that_nobody_has_any_more_is_not_watched(self, file, trigrams, clock):
         import memlab
 
@@ -334,6 +338,7 @@ class TestStopping:
         assert not watch.active
 
 
+@pytest.mark.long
 def test_saves_while_another_thread_recalls(disk, file, notices):
     """Whatever the moment of a swap: a recall is decided by what was saved, and its event names it."""
     sources = [LONG, SHORT, "(fn [access] access)"]

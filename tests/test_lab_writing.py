@@ -221,6 +221,7 @@ class TestLimits:
         assert len(few) == 10
         few.remember([{"text": "goats", **self.AGENT}] * 3)
 
+    @pytest.mark.long
     def test_a_merged_memory_was_not_written(self, few: memlab.Lab) -> None:
         same = '(fn [pair/similarity] (if (> pair/similarity 0.999) "duplicate" "none"))'
         few.policies.install("link", same, reason="")
@@ -240,6 +241,7 @@ class TestLimits:
 
 
 class TestLater:
+    @pytest.mark.long
     def test_a_memory_is_linked_in_the_background(self, lab: memlab.Lab) -> None:
         lab.policies.use(LATER)
         added = lab.remember(["goats by the sea", "goats by the lake"])
@@ -304,6 +306,7 @@ class TestLater:
         lab.graph.link_waiting()
         assert joined(lab) == [(3, 1, "similar-to")]
 
+    @pytest.mark.long
     def test_links_pending_at_closing_are_made_after_the_next_opening(self, disk: Any) -> None:
         with disk() as lab:
             lab.policies.use(LATER)
@@ -328,6 +331,7 @@ class TestLater:
         with disk(read_only=True) as lab:
             assert lab.graph.waiting() == 2
 
+    @pytest.mark.long
     def test_many_threads_write_and_everything_is_linked_once(self, lab: memlab.Lab) -> None:
         lab.policies.use(LATER)
 

@@ -99,6 +99,7 @@ def test_every_package_is_in_a_layer():
     assert packages - listed == set()
 
 
+@pytest.mark.long
 def test_the_layers_of_pyproject_hold():
     assert (
         lint_imports(
@@ -129,6 +130,7 @@ def test_every_extension_is_independent_of_the_others():
     assert {name.rpartition(".")[2] for name in independent} == EXTENSIONS - {"agent_verbs"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("subject", ["attribution", "context"])
 def test_a_subject_is_named_only_where_the_lab_and_its_agents_offer_it(subject):
     """In ``EXTENSIONS``, and where the lab and its agents offer it; former paths are of a subject that was moved."""
@@ -185,6 +187,7 @@ def test_a_lab_imports_extensions_for_type_checkers_alone():
     assert results & EXTENSIONS == set()
 
 
+@pytest.mark.long
 def test_a_lab_opens_without_the_verbs_of_extensions():
     """At most what they declare is imported; what an accessor does is imported when it is asked for."""
     script = "import sys, memlab; memlab.open().close(); print(*(m for m in sys.modules if m.startswith('memlab')))"
@@ -195,6 +198,7 @@ def test_a_lab_opens_without_the_verbs_of_extensions():
     assert len(opened) < 380
 
 
+@pytest.mark.long
 def test_nothing_private_of_another_package_is_imported():
     results = [
         f"{module} imports {name or 'all'} of {other}"

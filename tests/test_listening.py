@@ -29,6 +29,7 @@ def lab():
     return lab
 
 
+@pytest.mark.long
 def test_verbs_are_reported_however_they_are_called(lab):
     heard = []
     lab.on("*", heard.append)
@@ -113,6 +114,7 @@ def test_without_listeners_nothing_is_replaced(lab):
     assert [set(vars(part)) for part in parts] == before
 
 
+@pytest.mark.long
 def test_a_listened_lab_is_released():
     lab = memlab.open()
     lab.on("recall", print)
@@ -158,6 +160,7 @@ def test_the_log_of_the_program_names_writes_and_no_content(tmp_path, caplog):
     assert not any(word in caplog.text.lower() for word in ("tuesdays", "apollo", "deploys"))
 
 
+@pytest.mark.long
 def test_the_logger_is_silent_by_default():
     assert any(isinstance(handler, logging.NullHandler) for handler in LOGGER.handlers)
     program = (

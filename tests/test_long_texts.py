@@ -20,6 +20,7 @@ from memlab.subjects.rederiving.rederiving import _PATH, Wording
 SIZE = 100_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("run", [" ", "\t", "\n", "\xa0", "-", "- ", "; "])
 def test_a_long_run_takes_linear_time(run):
     run, words = run * (SIZE // len(run)), "word " * 300
@@ -49,6 +50,7 @@ def test_marks_at_the_end_of_a_message_are_found_after_spaces():
     ]
 
 
+@pytest.mark.long
 def test_a_lab_remembers_a_text_with_a_long_run_of_spaces():
     lab, began = memlab.open(), time.process_time()
     lab.remember("word " * 300 + " " * 200_000 + "end")

@@ -90,6 +90,7 @@ def test_a_mutant_that_cannot_be_applied_says_why(function, old, new, message):
         changed(function, old, new)
 
 
+@pytest.mark.long
 def test_a_seed_draws_the_same_mutants_which_can_all_be_applied_and_written(tmp_path):
     modules = ("memlab.kernel.verbs.gate", "memlab.kernel.hooks")
     drawn = draw_mutants(modules, ROOT, seed=3, count=25)

@@ -36,6 +36,7 @@ def past(lab):
     return Past(lab.io.store.journal, Recaller(lab.io.embedder))
 
 
+@pytest.mark.long
 def test_the_pack_that_logged_gives_what_was_logged(lived):
     lab, decisions = lived
     again = past(lab)
@@ -47,6 +48,7 @@ def test_the_pack_that_logged_gives_what_was_logged(lived):
         assert repeated.frame.select(features).equals(logged.frame.select(features))
 
 
+@pytest.mark.long
 def test_the_order_of_asking_does_not_matter(lived):
     lab, decisions = lived
     forward, backward, pack = past(lab), past(lab), memlab.load_pack("cascade")
@@ -55,6 +57,7 @@ def test_the_order_of_asking_does_not_matter(lived):
     assert all(item.equals(two) for item, two in zip(there, reversed(back), strict=True))
 
 
+@pytest.mark.long
 def test_nothing_is_written(lived):
     lab, decisions = lived
     head = lab.io.store.journal.head
@@ -62,6 +65,7 @@ def test_nothing_is_written(lived):
     assert lab.io.store.journal.head == head
 
 
+@pytest.mark.long
 def test_slates_are_the_same_sealed_or_not(disk, monkeypatch):
     monkeypatch.setattr("memlab.kernel.storage.store._SEAL_EVERY", 3)
     with disk() as lab:

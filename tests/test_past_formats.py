@@ -61,6 +61,7 @@ def check_same(lab, report):
         assert getattr(slates, table).collect().height == report["counts"][table], table
 
 
+@pytest.mark.long
 def test_an_earlier_format_is_read_without_a_change(folder, report):
     before = (folder / "journal.db").read_bytes()
     number, _ = format_of(folder)
@@ -78,6 +79,7 @@ def test_an_earlier_format_is_read_without_a_change(folder, report):
 
 
 # The first plain recall says that the lab still explores; tests/recall/test_consent.py is about that.
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::memlab.errors.ExplorationWarning")
 def test_an_earlier_format_can_be_written_and_reopened(folder, report):
     with open_later(folder) as lab:
@@ -98,6 +100,7 @@ def test_an_earlier_format_can_be_written_and_reopened(folder, report):
     assert memlab.check(folder).sound
 
 
+@pytest.mark.long
 def test_the_journal_alone_is_enough(folder, report):
     """Snapshots of earlier formats are ignored; their content is in the journal."""
     for path in sorted(folder.rglob("*"), reverse=True):

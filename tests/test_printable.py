@@ -289,6 +289,7 @@ def test_a_report_is_shown_without_control_characters(part, width):
         assert "owned" in told
 
 
+@pytest.mark.long
 def test_results_of_the_verbs_are_shown_without_control_characters(lab, tmp_path):
     fill(lab)
     hits, about = lab.recall(f"first {EVIL}", limit=3), f"Ada {EVIL}"

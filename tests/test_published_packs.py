@@ -89,6 +89,7 @@ def test_a_pack_travels_with_its_origin_and_evidence(tmp_path: Path, mine: Path)
         assert all(word in text for word in ("mine", "MIT", "crossover", "recall@5"))
 
 
+@pytest.mark.long
 def test_equal_packs_and_evidence_give_equal_bytes(tmp_path: Path, mine: Path) -> None:
     pack = memlab.load_pack(mine)
     for name in ("a", "b"):
@@ -118,6 +119,7 @@ def test_one_changed_byte_is_refused_anywhere(tmp_path: Path) -> None:
             memlab.pull_pack(path)
 
 
+@pytest.mark.long
 def test_a_forged_hash_cell_or_figure_is_refused(tmp_path: Path, mine: Path) -> None:
     pack = memlab.load_pack(mine)
     store(tmp_path / "runs", pack, [0.1, 0.2])
@@ -158,6 +160,7 @@ def test_a_forged_hash_cell_or_figure_is_refused(tmp_path: Path, mine: Path) -> 
         memlab.pull_pack(forge(of_other_rows))
 
 
+@pytest.mark.long
 def test_inputs_that_are_nested_deeply_are_refused(tmp_path: Path, mine: Path) -> None:
     store(tmp_path / "runs", memlab.load_pack(mine), [0.1, 0.2])
     path = memlab.publish_pack(mine, tmp_path / "mine.mempack", evidence=tmp_path / "runs")
@@ -225,6 +228,7 @@ def measured(tmp_path_factory: Any) -> Any:
     return path, data, experiment
 
 
+@pytest.mark.long
 def test_figures_are_computed_again_to_the_last_digit(measured: Any, tmp_path: Path) -> None:
     path, data, experiment = measured
     pulled = memlab.pull_pack(path)
@@ -243,6 +247,7 @@ def test_figures_are_computed_again_to_the_last_digit(measured: Any, tmp_path: P
     assert checked["inputs"].to_list() == ["", ""]
 
 
+@pytest.mark.long
 def test_a_forger_who_changes_rows_and_figures_alike_is_found_by_the_check(
     measured: Any, tmp_path: Path
 ) -> None:
@@ -268,6 +273,7 @@ def test_a_forger_who_changes_rows_and_figures_alike_is_found_by_the_check(
     assert by_metric["recall@10"]["inputs"] == f"polars 0.1, here {pl.__version__}"
 
 
+@pytest.mark.long
 def test_the_last_digit_of_a_figure_counts(measured: Any, tmp_path: Path) -> None:
     path, data, _ = measured
     forged = Path(shutil.copy(path, tmp_path / "forged.mempack"))
@@ -283,6 +289,7 @@ def test_the_last_digit_of_a_figure_counts(measured: Any, tmp_path: Path) -> Non
     }
 
 
+@pytest.mark.long
 def test_other_data_are_refused_with_the_names_of_the_right_ones(
     measured: Any, tmp_path: Path
 ) -> None:
@@ -357,6 +364,7 @@ def test_a_pack_that_a_search_made_travels_with_its_parents(tmp_path: Path) -> N
 # -- extensions, commands, attacks ------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_missing_extension_is_named_with_its_version(tmp_path: Path) -> None:
     feature = memlab.Feature(
         "size", "num", "memory", "length", compute=lambda pool: [0.0 for _ in pool.texts]
@@ -385,6 +393,7 @@ def run(tmp_path: Path, monkeypatch: Any) -> Any:
     return call
 
 
+@pytest.mark.long
 def test_a_pack_is_published_pulled_and_challenges_by_commands(
     run: Any, measured: Any, tmp_path: Path
 ) -> None:
@@ -410,6 +419,7 @@ def test_a_pack_is_published_pulled_and_challenges_by_commands(
     assert "challenger already" in run("pull", "mine.mempack", "--lab", "a.memlab", status=1).stderr
 
 
+@pytest.mark.long
 def test_a_pack_whose_figures_differ_does_not_challenge(
     run: Any, measured: Any, tmp_path: Path
 ) -> None:
@@ -455,6 +465,7 @@ def test_two_writers_of_a_file_do_not_meet_and_a_failed_one_leaves_nothing(tmp_p
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.long
 def test_a_hostile_name_cannot_control_the_terminal_of_a_check(tmp_path: Path) -> None:
     source, data = tmp_path / "mine.hy", memlab.examples.CONVERSATION
     source.write_text(MINE)

@@ -1,6 +1,7 @@
 """Which parts of a purged text a purge looks for, and where in a large file it finds them."""
 
 import polars as pl
+import pytest
 
 from memlab.subjects.purge.traces import search_files, search_terms
 
@@ -16,6 +17,7 @@ def test_every_long_part_of_a_text_is_looked_for_and_of_a_short_text_the_longest
     assert (set(short.patterns), short.short) == ({b"PIN 4711"}, 0)
 
 
+@pytest.mark.long
 def test_a_text_across_the_parts_in_which_a_large_file_is_read_is_found(tmp_path):
     """The archive is broken, so that its bytes alone are searched, 16 million at a time."""
     text = b"Meg lives by the canal"

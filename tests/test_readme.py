@@ -25,6 +25,7 @@ def test_there_are_five_examples():
     assert len(EXAMPLES) == 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [FIRST, OWN_DATA, FACTS, LOG])
 def test_an_example_gives_the_same_result_when_it_runs_again(number, folder):
     (folder / "chats.jsonl").write_text('{"text": "We decided that the login uses passkeys."}\n')
@@ -35,6 +36,7 @@ def test_an_example_gives_the_same_result_when_it_runs_again(number, folder):
         assert (folder / "out.html").exists()
 
 
+@pytest.mark.long
 def test_the_first_example_ranks_as_its_comments_say(folder):
     names = _run(FIRST)
     assert names["hits"][0].text == "The user has moved to four spaces"
@@ -50,16 +52,19 @@ def test_the_example_with_own_data_loads_a_folder(folder):
     ]
 
 
+@pytest.mark.long
 def test_the_lab_of_the_past_recalls_the_superseded_fact(folder):
     past = _run(FACTS)["lab"].at("2026-02-01").recall("Where does Ada live?")
     assert "Rome" in past[0].text
 
 
+@pytest.mark.long
 def test_the_log_of_the_last_example_names_the_better_score(folder):
     rows = {row.policy: row for row in _run(LOG)["evaluation"].rows}
     assert rows["new_score"].verdict == "better"
 
 
+@pytest.mark.long
 def test_the_chatbot_has_at_most_twelve_lines_and_a_memory(folder, monkeypatch, capsys):
     assert len([line for line in EXAMPLES[CHAT].splitlines() if line.strip()]) <= 12
     monkeypatch.setenv("CHAT_MODEL", "small")

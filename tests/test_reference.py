@@ -140,6 +140,7 @@ def test_every_public_name_has_an_entry(module):
     ] == []
 
 
+@pytest.mark.long
 def test_every_class_that_a_lab_returns_has_an_entry():
     assert {
         cls.__qualname__ for cls in returned() - {c for c in ENTRIES.values() if inspect.isclass(c)}
@@ -206,6 +207,7 @@ def test_a_section_of_attributes_names_every_field():
     assert {cls: names for cls, names in listed.items() if names not in declared[cls]} == {}
 
 
+@pytest.mark.long
 def test_every_page_that_a_docstring_names_is_there():
     sources = [
         file.read_text(encoding="utf-8") for file in Path(memlab.__file__).parent.rglob("*.py")

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 griffe = pytest.importorskip("griffe")
 ROOT = Path(__file__).parents[1]
 

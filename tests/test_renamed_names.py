@@ -87,6 +87,7 @@ class TestForget:
         )
         return lab
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("how", "arguments", "status"),
         [
@@ -109,6 +110,7 @@ class TestForget:
         assert three_notes.forget(project="api", how="delete").ids == (1, 2, 3)
         assert three_notes.restore(project="api").ids == (1, 2, 3)
 
+    @pytest.mark.long
     def test_a_quarantine_by_its_result_or_its_event(self, three_notes):
         done = three_notes.forget(how="quarantine", session="web", reason="odd", progress=False)
         assert set(three_notes.memories["status"]) == {"quarantined"}
@@ -140,6 +142,7 @@ class TestForget:
             three_notes.restore(1, quarantine=3)
 
 
+@pytest.mark.long
 def test_a_viewer_of_the_past(lab):
     lab.agents("coder").remember("tabs are private")
     event = lab.io.store.state.seq
@@ -167,6 +170,7 @@ class TestCommands:
         assert f"memlab {name} is now memlab {FORMER[name]};" in done.stderr
         assert "Usage:" in done.stdout
 
+    @pytest.mark.long
     def test_former_commands_do_what_they_did(self, json_of, run, filled):
         assert [row["id"] for row in json_of("list", filled)] == [1, 2, 3]
         assert json_of("delete", filled, 1)["changed"][0]["status"] == "deleted"
@@ -188,6 +192,7 @@ class TestCommands:
         )
         assert run("deprecate", filled).exit_code == 2
 
+    @pytest.mark.long
     def test_restore_brings_back_memories_by_their_ids(self, json_of, run, filled):
         json_of("forget", filled, 1, 2)
         done = run("restore", filled, 1, 2, "--json")

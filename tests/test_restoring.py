@@ -66,6 +66,7 @@ def test_the_log_of_a_killed_process_is_taken_in(killed, disk):
         assert len(lab) == 8
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("harm", ["truncated", "deleted", "flipped"])
 def test_acknowledged_events_that_are_gone_are_told_until_they_are_settled(killed, disk, harm):
     log = killed / "journal.db-wal"
@@ -102,6 +103,7 @@ def test_a_damaged_head_file_is_reported_and_written_again(folder, disk):
     disk().close()
 
 
+@pytest.mark.long
 def test_a_head_file_that_is_older_than_the_journal_is_brought_up_to_it(folder, disk):
     before = (folder / "head").read_bytes()
     with disk() as lab:
@@ -114,6 +116,7 @@ def test_a_head_file_that_is_older_than_the_journal_is_brought_up_to_it(folder, 
     assert memlab.check(folder).sound
 
 
+@pytest.mark.long
 def test_a_backup_is_put_in_place_of_a_damaged_journal(folder, disk):
     data = (folder / "journal.db").read_bytes()
     (folder / "journal.db").write_bytes(data[: len(data) // 2])
@@ -147,6 +150,7 @@ def test_the_backup_that_is_named_is_taken(folder, disk):
         assert lab.remember("another way").id == 3
 
 
+@pytest.mark.long
 def test_records_of_copies_in_the_journal_are_carried_over(folder, disk, tmp_path):
     with disk() as lab:
         lab.io.backup(tmp_path / "elsewhere")
@@ -169,6 +173,7 @@ def test_a_backup_of_another_lab_is_refused(folder, tmp_path):
         memlab.restore(tmp_path / "nowhere")
 
 
+@pytest.mark.long
 def test_a_backup_from_before_a_purge_is_refused(folder, disk, tmp_path):
     [backup] = (folder / "backups").iterdir()
     shutil.copytree(backup, tmp_path / "kept aside")
@@ -178,6 +183,7 @@ def test_a_backup_from_before_a_purge_is_refused(folder, disk, tmp_path):
         memlab.restore(folder, tmp_path / "kept aside")
 
 
+@pytest.mark.long
 def test_a_journal_from_before_a_purge_restored_by_hand_is_reported(folder, disk):
     before = (folder / "journal.db").read_bytes()
     with disk() as lab:
@@ -195,6 +201,7 @@ def test_other_open_handles_must_open_the_restored_lab_again(folder, disk):
             lab.remember("into a file without a name")
 
 
+@pytest.mark.long
 def test_a_restored_journal_next_to_derived_files_of_a_later_one(folder, disk):
     """The texts of an undone history were shown in the place of what the journal held."""
     [backup] = (folder / "backups").iterdir()
@@ -234,6 +241,7 @@ def test_a_purge_keeps_the_locks_by_which_others_know_that_the_lab_is_open(folde
             assert other.memories["text"].to_list()[-1] == "written after the other has closed"
 
 
+@pytest.mark.long
 def test_the_head_file_follows_a_purge_of_another_process(folder, disk):
     [backup] = (folder / "backups").iterdir()
     shutil.copytree(backup, folder.parent / "aside")
@@ -245,6 +253,7 @@ def test_the_head_file_follows_a_purge_of_another_process(folder, disk):
         memlab.restore(folder, folder.parent / "aside")
 
 
+@pytest.mark.long
 def test_a_backup_is_restored_with_its_log(folder, disk, trigrams, clock):
     [backup] = (folder / "backups").iterdir()
     with memlab.open(backup, embedder=trigrams, clock=clock) as copy:
@@ -254,6 +263,7 @@ def test_a_backup_is_restored_with_its_log(folder, disk, trigrams, clock):
         assert lab.memories["text"].to_list()[-1] == "in the log of the backup"
 
 
+@pytest.mark.long
 def test_a_loss_that_somebody_settled_does_not_come_back(killed, disk):
     os.truncate(killed / "journal.db-wal", 0)
     with pytest.warns(memlab.DamageWarning, match="are missing"):
@@ -264,6 +274,7 @@ def test_a_loss_that_somebody_settled_does_not_come_back(killed, disk):
     disk().close()  # warnings are errors
 
 
+@pytest.mark.long
 def test_a_head_file_that_is_removed_comes_back(folder, disk):
     with disk() as lab:
         lab.remember("one")

@@ -52,6 +52,7 @@ def change(folder, statement):
         assert database.execute(statement).rowcount
 
 
+@pytest.mark.long
 def test_sealed_or_not_the_tables_and_the_slates_are_the_same(disk, folder):
     with disk() as lab:
         before, slates = tables(lab), list(read_slates(lab.io.store.journal))
@@ -71,6 +72,7 @@ def test_sealed_or_not_the_tables_and_the_slates_are_the_same(disk, folder):
         assert len(lab.io.store.journal.segments()) == 3
 
 
+@pytest.mark.long
 def test_estimates_are_the_same_to_the_last_digit(disk, folder):
     def concluded(lab):
         evaluation = memlab.evaluate(
@@ -85,6 +87,7 @@ def test_estimates_are_the_same_to_the_last_digit(disk, folder):
         assert concluded(lab) == before
 
 
+@pytest.mark.long
 def test_the_digest_is_in_the_hash_chain_and_the_journal_keeps_no_copy(disk, folder):
     with disk() as lab:
         lab.io.store.seal(every=7)
@@ -101,6 +104,7 @@ def test_a_lab_in_memory_keeps_its_slates():
         assert lab.io.store.seal(every=1) == 0
 
 
+@pytest.mark.long
 def test_sealed_recalls_are_repeated_explained_and_visible_to_their_viewer(disk, folder):
     with disk() as lab:
         hits = lab.recall("goat", viewer="ana")
@@ -176,6 +180,7 @@ def test_killed_anywhere_nothing_is_lost(disk, clock, folder, tmp_path, act, fir
 # -- damage, backups and copies -------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "harm",
     [
@@ -208,6 +213,7 @@ def test_a_damaged_segment_is_told_and_the_lab_still_opens(disk, folder, harm):
     )
 
 
+@pytest.mark.long
 def test_a_damaged_segment_comes_from_a_backup(disk, folder):
     with disk() as lab:
         lab.io.store.seal(every=3)
@@ -222,6 +228,7 @@ def test_a_damaged_segment_comes_from_a_backup(disk, folder):
         assert alike(tables(lab), whole)
 
 
+@pytest.mark.long
 def test_a_restored_backup_has_what_was_sealed(disk, folder):
     with disk() as lab:
         lab.io.store.seal(every=7)
@@ -233,6 +240,7 @@ def test_a_restored_backup_has_what_was_sealed(disk, folder):
         assert alike(tables(lab), whole)
 
 
+@pytest.mark.long
 def test_slates_sealed_by_earlier_versions_are_a_cache_that_is_removed(disk, folder):
     (folder / "slates" / "slates-000000000000-000000000003").mkdir(parents=True)
     with disk() as lab:
@@ -240,6 +248,7 @@ def test_slates_sealed_by_earlier_versions_are_a_cache_that_is_removed(disk, fol
     assert not (folder / "slates").exists()
 
 
+@pytest.mark.long
 def test_a_purge_changes_the_question_and_no_segment(disk, folder):
     with disk() as lab:
         lab.recall("goat by the sea, six tabs")
@@ -270,6 +279,7 @@ def old(disk, folder, clock):
         yield lab
 
 
+@pytest.mark.long
 def test_nothing_is_thinned_without_consent(old):
     head, before = old.io.store.journal.head, tables(old)
     plan = old.upkeep.thin(full_days=5)
@@ -285,6 +295,7 @@ def test_nothing_is_thinned_without_consent(old):
         old.upkeep.thin(full_days=5, thin_days=2)
 
 
+@pytest.mark.long
 def test_a_lab_says_how_long_it_keeps_its_log(old, disk):
     assert old.upkeep.log_days() == {"full_days": 0, "thin_days": 0}
     assert old.upkeep.log_days(full_days=5) == {"full_days": 5, "thin_days": 0}
@@ -295,6 +306,7 @@ def test_a_lab_says_how_long_it_keeps_its_log(old, disk):
     assert old.upkeep.thin().frame["act"].unique().to_list() == ["drop"]
 
 
+@pytest.mark.long
 def test_a_thinned_log_is_refused_by_name(old, folder):
     policies = {"by score": pl.col("score"), "same": "memlab"}
     before = memlab.evaluate(
@@ -329,6 +341,7 @@ def test_a_thinned_log_is_refused_by_name(old, folder):
     assert len(old.upkeep.thin(full_days=5)) == 0
 
 
+@pytest.mark.long
 def test_dropped_recalls_leave_the_log(old, folder, disk):
     first = list(old.io.store.journal.segments())
     plan = old.upkeep.thin(full_days=3, thin_days=5)
@@ -344,6 +357,7 @@ def test_dropped_recalls_leave_the_log(old, folder, disk):
     assert memlab.check(folder).sound
 
 
+@pytest.mark.long
 def test_usage_says_who_takes_the_space(old, run, folder):
     used = old.upkeep.usage()
     rows = dict(used.frame.select("what", "count").iter_rows())

@@ -55,10 +55,12 @@ CHECKED_WHERE_THEY_FAIL = {
 """Asked many times a recall: their arguments are looked at only once something has failed."""
 
 
+@pytest.mark.long
 def test_every_public_callable_has_an_example():
     assert sorted(EXAMPLES) == sorted(public_callables())
 
 
+@pytest.mark.long
 def test_every_public_callable_checks_its_arguments():
     """By ``memlab.kernel.base.arguments.checked``, which marks it."""
     unchecked = {
@@ -92,6 +94,7 @@ def test_the_examples_are_right():
     assert refused == REFUSED
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cases", [120, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_no_call_answers_junk_with_a_raw_error_or_takes_nonsense(cases):
     report = fuzz(sampled(cases, SEED))
@@ -118,6 +121,7 @@ NONSENSE = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", NONSENSE, ids=str)
 def test_nonsense_is_refused(case):
     assert fuzz([case]).refused == 1

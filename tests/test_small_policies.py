@@ -65,6 +65,7 @@ def test_a_session_fills_at_most_four_places(names):
     assert len([each for each in sessions if each > 3]) == 4
 
 
+@pytest.mark.long
 def test_a_cross_encoder_is_imported_at_the_first_recall(names, monkeypatch, tmp_path):
     lab = run("A cross-encoder as a feature", names)
     without = lab.recall("Makefiles need tabs.", log=False)

@@ -74,6 +74,7 @@ def test_two_stores_on_one_folder_and_a_third_that_folds_all_at_once_agree(tmp_p
         assert first == second == content_of(afresh)
 
 
+@pytest.mark.long
 def test_an_interrupt_while_a_snapshot_is_written_loses_no_word(disk, monkeypatch):
     """Postings are sealed as they are written down: the state was left without them, and the next snapshot too."""
     sealed, struck = segment_of, []

@@ -78,6 +78,7 @@ class TestView:
             row for row in whole.select("id", "status").rows() if row[0] != 2
         ]
 
+    @pytest.mark.long
     def test_scores_are_those_of_a_lab_without_it(self, farm: memlab.Lab) -> None:
         before = farm.at(viewer="bob").recall("goat hay").frame
         farm.remember([{"text": f"goat hay {n}", "tags": ["farm"], **SECRET} for n in range(30)])
@@ -225,6 +226,7 @@ def test_only_a_viewers_own_recalls_strengthen_edges(trigrams) -> None:
         assert weights == [(1, 0.3), (2, 0.3), (4, pytest.approx(0.35))]
 
 
+@pytest.mark.long
 class TestPurge:
     """What a purge leaves of a logged recall tells the asker nothing of what others keep private."""
 
@@ -243,6 +245,7 @@ class TestPurge:
     def questions(self, lab: memlab.Lab) -> list[tuple[str, str]]:
         return lab.slates().decisions.select("query", "project").collect().rows()
 
+    @pytest.mark.long
     def test_a_query_that_quotes_a_hidden_memory_is_hidden(
         self, purge_after_recalls: memlab.Lab
     ) -> None:
@@ -274,6 +277,7 @@ class TestDifferential:
         }
         assert known == public_names() | {"len", "repr", "getitem"}
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("seed", "pack"), [(1, "associative"), pytest.param(2, "cascade", marks=pytest.mark.slow)]
     )
@@ -287,6 +291,7 @@ class TestDifferential:
         assert [pair[0] == pytest.approx(pair[1]) for pair in report.hits] == [True]
 
 
+@pytest.mark.long
 def test_private_memories_of_others_do_not_move_the_exploration_item():
     """Labs that differ only in private memories of another agent show the same item by the same dice."""
     shown = []

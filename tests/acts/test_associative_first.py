@@ -28,6 +28,7 @@ def lab(clock):
         yield opened
 
 
+@pytest.mark.long
 def test_01_a_memory_has_type_importance_and_tags(lab):
     """Two notes go in by the operation remember and one by the call; each is kept with what was said of it.
 
@@ -45,6 +46,7 @@ def test_01_a_memory_has_type_importance_and_tags(lab):
     assert "bread" in lab.graph.tags()["tag"].to_list()
 
 
+@pytest.mark.long
 def test_02_it_is_an_s_expression_and_goes_to_another_instance(lab, tmp_path):
     """A linked pair is read as S-expressions, written to a file of them and loaded into a second lab, edge and
     all.
@@ -67,6 +69,7 @@ def test_02_it_is_an_s_expression_and_goes_to_another_instance(lab, tmp_path):
     assert edge["weight"][0] == pytest.approx(0.75, abs=1e-3)
 
 
+@pytest.mark.long
 def test_03_thirty_days_are_over_and_perpetual_is_not(lab, clock):
     """Of two notes on the driveway the one with 30 days is shown on day 20 and not on day 40, when upkeep retires
     it.
@@ -312,6 +315,7 @@ def test_12_what_is_superseded_by_association_is_no_longer_the_answer(lab):
     assert set(both.ids) == {old, new}
 
 
+@pytest.mark.long
 def test_13_decay_sets_how_fast_things_fade(lab):
     """After (decay! 2) less of a note is left in ten days than after (decay! 60).
 
@@ -369,6 +373,7 @@ def test_15_what_succeeds_together_grows_together(lab):
     assert 0 < again["weight"].min() and again["weight"].max() <= 1
 
 
+@pytest.mark.long
 def test_16_communities_emerge_with_bridges_and_key_memories(lab):
     """Kitchen and server notes, each all linked, and one link between: two communities, a bridge, and a key
     memory.
@@ -400,6 +405,7 @@ def test_16_communities_emerge_with_bridges_and_key_memories(lab):
     assert any(value in (ids[2], texts[2]) for value in stats.key.row(0))
 
 
+@pytest.mark.long
 def test_17_each_memory_has_its_layer_in_time(lab, clock):
     """After two months one note was just used, one used six times long ago, one is new and one was never looked
     at.
@@ -420,6 +426,7 @@ def test_17_each_memory_has_its_layer_in_time(lab, clock):
     assert dict(zip(layers["layer"], layers["memories"])) == {"active": 1, "stable": 1, "emerging": 1, "decaying": 1}
 
 
+@pytest.mark.long
 def test_18_old_memories_are_clustered_and_fewer_remain(lab, clock):
     """Of 24 entries of two diaries, six weeks old, summaries take the place of most; undoing one brings its own
     back.
@@ -460,6 +467,7 @@ def test_19_success_and_failure_are_counted_for_each_version(lab):
     assert frame["hash"].n_unique() == 2
 
 
+@pytest.mark.long
 def test_20_a_policy_is_set_by_an_operation_and_rolled_back(lab):
     """Set to importance alone, recall puts the contract first whatever is asked; rolled back, the pressure is
     first again.
@@ -485,6 +493,7 @@ def test_20_a_policy_is_set_by_an_operation_and_rolled_back(lab):
     assert lab.recall("boiler pressure on a cold night", limit=2)[0].id == pressure
 
 
+@pytest.mark.long
 def test_21_a_version_that_does_worse_is_taken_back(lab, clock):
     """Sixty days of good answers, then sixty of bad ones under a new score: a fall is found, and consent undoes
     it.
@@ -549,6 +558,7 @@ def test_23_two_agents_share_a_fact_and_keep_their_own(lab):
     assert lesson.id not in coach.recall("how did fractions go today?").ids
 
 
+@pytest.mark.long
 def test_24_a_corrected_note_speaks_in_its_new_words_only(lab):
     """The receiver of the release notes is put right: recall and context have the new name and not the old one.
 
@@ -568,6 +578,7 @@ def test_24_a_corrected_note_speaks_in_its_new_words_only(lab):
     assert lab.memories.filter(pl.col("id") == note.id)["status"].item() == "superseded"
 
 
+@pytest.mark.long
 def test_25_an_executable_memory_proposes_and_runs_on_consent_only(lab):
     """A routine holds an operation: recalled it proposes it, refuses to run unasked, and with consent it is done.
 

@@ -71,6 +71,7 @@ def test_01_a_remembered_text_has_the_fields_of_the_design(lab, clock):
     assert changed["changed"] == datetime(2026, 3, 2, tzinfo=UTC)
 
 
+@pytest.mark.long
 def test_02_a_lab_goes_out_as_s_expressions_and_comes_back(lab, tmp_path):
     """A lab exported as S-expressions and loaded elsewhere has the same memories, edges and pack; a second load
     adds nothing.
@@ -179,6 +180,7 @@ def test_05_a_recall_brings_up_what_is_joined_to_the_answer(lab):
     assert later[fuses] > earlier[fuses]
 
 
+@pytest.mark.long
 def test_06_the_policies_of_the_design_install_in_their_own_spelling(lab):
     """The three lambdas go in as they stand, under the names decay, recall and exploration, and the half-life
     is theirs: half the base for what nobody judged yet.
@@ -306,6 +308,7 @@ def test_10_one_seldom_used_memory_is_added_from_a_long_tail(lab):
         assert worn["propensity"][0] < tail["propensity"][0]
 
 
+@pytest.mark.long
 def test_11_a_file_of_operations_links_and_walks(lab, tmp_path):
     """A file of S-expressions associates three notes, traces from the first to the third, activates and
     recalls, step by step.
@@ -341,6 +344,7 @@ def test_11_a_file_of_operations_links_and_walks(lab, tmp_path):
     assert ran[4].value.ids[0] == stall
 
 
+@pytest.mark.long
 def test_12_decay_with_another_base_is_a_version_that_can_be_taken_back(lab, clock):
     """(decay! 10) makes a fresh memory's half-life five days and its recency a quarter after ten; a rollback of
     the pack undoes it.
@@ -398,6 +402,7 @@ def test_13_being_shown_together_and_helping_together_strengthen_an_edge(lab):
     assert edges[stove, wood]["reinforcements"] == 2
 
 
+@pytest.mark.long
 def test_14_new_memories_are_linked_in_the_background_but_turns_are_not(lab):
     """Two notes about one thing are joined by an edge once linking is done, a note told twice is shown once,
     and turns of a chat stay as they were said.
@@ -426,6 +431,7 @@ def test_14_new_memories_are_linked_in_the_background_but_turns_are_not(lab):
     assert sum(text.startswith("Luggage") for text in shown) == 1
 
 
+@pytest.mark.long
 def test_15_a_statement_that_denies_an_older_one_stands_and_is_joined_to_it(lab, clock):
     """Told that the user does not drink coffee, after the contrary, the lab keeps the newer statement in recall
     and joins the two by an edge that tells of the conflict.
@@ -447,6 +453,7 @@ def test_15_a_statement_that_denies_an_older_one_stands_and_is_joined_to_it(lab,
     assert new.id in lab.recall("does the user drink coffee?", log=False).ids
 
 
+@pytest.mark.long
 def test_16_old_linked_memories_give_way_to_one_summary_and_back(lab):
     """Ten old jottings of one community become a summary beside the two most important, a recent one is left
     alone, and undo brings the members back.
@@ -488,6 +495,7 @@ def test_16_old_linked_memories_give_way_to_one_summary_and_back(lab):
     assert summary not in lab.recall("morning run with Soren", log=False).ids
 
 
+@pytest.mark.long
 def test_17_time_and_use_put_memories_into_four_layers(lab, clock):
     """One memory used this week, one used five times a month ago, one new and unused, and one old and unused: a
     layer each.
@@ -587,6 +595,7 @@ def test_19_each_version_of_a_policy_has_its_hash_and_its_own_count(lab):
     assert {"half-life", "explore"} <= set(shown)
 
 
+@pytest.mark.long
 def test_20_a_version_that_does_worse_is_proposed_to_go_and_goes_on_consent(lab, clock):
     """Twelve days of right answers, then a policy that turns the order round and twelve days of wrong ones:
     feedback proposes once to go back, nothing changes by itself, and adapt-policy does it on consent.
@@ -705,6 +714,7 @@ def test_23_a_memory_that_holds_operations_proposes_them_and_runs_on_consent_wit
     assert lab.memories.filter(pl.col("text") == "the newsletter went out").height == 1
 
 
+@pytest.mark.long
 def test_24_agents_and_instances_share_what_is_for_sharing(lab, tmp_path):
     """A second agent recalls what the first gave to the project and not what it kept private; another lab that
     loads the shared part knows it, once.

@@ -106,6 +106,7 @@ def test_04_a_rewritten_near_duplicate_adds_to_strength(lab, clock):
     assert set(lab.upkeep.review.provenance(again.id)["session"].to_list()) == {"monday", "friday"}
 
 
+@pytest.mark.long
 def test_05_file_paths_give_tags(lab):
     """Remarks that point to Rust files are remembered: they bear the tag of the language beside what was given, and
     can be listed by it. "Tags: given, inferred (file paths, ...)", "`#rust`"."""
@@ -123,6 +124,7 @@ def test_05_file_paths_give_tags(lab):
     assert counts["rust"] == 2
 
 
+@pytest.mark.long
 def test_06_clusters_are_found_and_joined(clock):
     """Two heaps of notes are clustered, a new one falls beside the first heap, and the clusters are refined: it joins,
     and its likes are of its heap. "Clusters: HDBSCAN over embeddings ..., centroids kept, memories near a dense region
@@ -250,6 +252,7 @@ def test_12_a_seasonal_memory_waits_for_its_season(lab):
     assert shown(lab.recall("merges to main", season="summer-party")) == [always.id]
 
 
+@pytest.mark.long
 def test_13_confidence_fades_by_kind_and_by_provenance(lab):
     """Seven notes are left alone: after as many days as the design gives its kind, 1/e is left of each. "e^(-age in
     days / half-life)", "correction 365, preference 90, procedure 60, fact 30, provenance inferred 7 days whatever the
@@ -320,6 +323,7 @@ def test_16_a_procedure_gives_its_steps_when_it_is_called(lab):
     assert steps[0] not in lab.context("water the plants in the corner office").text
 
 
+@pytest.mark.long
 def test_17_feedback_moves_strength_and_confidence(lab):
     """A memory is recalled, helps, and later misleads; two others stand at the ends of the scale. "use adds an access;
     helpful: strength + 1, confidence + 0.05 (at most 1); not helpful: confidence - 0.1 (at least 0)"."""
@@ -384,6 +388,7 @@ def test_19_a_verifier_names_relations_and_a_tag_spreads(lab):
     assert tagged[0] not in shown(lab.recall("refund"))
 
 
+@pytest.mark.long
 def test_20_what_nothing_answers_is_a_gap_until_the_session_ends(lab):
     """A question finds something near, the verifier lets nothing pass, and the session ends: the gap is there to be
     reviewed beside what the session taught, which bears tags. "seeds but nothing verified: log a *gap* (context
@@ -451,6 +456,7 @@ def test_22_forgetting_deactivates_and_memory_can_be_off(lab):
     assert shown(lab.recall("dentist September")) == [dentist.id]
 
 
+@pytest.mark.long
 def test_23_a_mirror_keeps_step_and_an_export_comes_back(lab, tmp_path):
     """A lab is mirrored, changed and mirrored again, exported and loaded elsewhere: the folder follows, and the copy
     has the same memories, tags, edges and pack. "A readable mirror of the store (Markdown and JSON, kept in step);

@@ -318,6 +318,7 @@ def test_11_clusters_group_what_is_dense_and_recall_passes_through_them(clock):
         assert set(lab.graph.similar(ids[0], limit=4)["memory_id"].to_list()) == set(ids[1:5])
 
 
+@pytest.mark.long
 def test_12_after_fifty_retrievals_a_new_note_near_a_cluster_belongs_to_it(clock):
     """A note that came after clustering joins the dense region it is near once fifty recalls have made a refinement
     due ("every 50th retrieval ... refine clusters"; "memories near a dense region join it"; page reference-clusters:
@@ -577,6 +578,7 @@ def test_22_a_verifier_of_ones_own_decides_what_comes_up(lab):
     assert (rows[index]["access"], rows[split]["access"]) == (1.0, 0.0)
 
 
+@pytest.mark.long
 def test_23_forgetting_deactivates_and_the_mirror_keeps_in_step(tmp_path, clock):
     """A note is forgotten and restored, and a folder shows what the lab holds as it changes ("forget (deactivate)";
     "A readable mirror of the store ... Markdown and JSON, kept in step"; page reference-io, mirror: what is deleted
@@ -602,6 +604,7 @@ def test_23_forgetting_deactivates_and_the_mirror_keeps_in_step(tmp_path, clock)
         assert any("Zeynep lent us her tent" in page for page in pages)
 
 
+@pytest.mark.long
 def test_24_an_export_comes_back_with_fields_tags_edges_and_what_is_superseded(tmp_path, lab):
     """A small graph is exported and loaded into another lab: kinds, tags, strength, status and edges are as before,
     and loading it once more adds nothing ("export and import"; page reference-io: "that lab.load reads back

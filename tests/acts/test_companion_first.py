@@ -38,6 +38,7 @@ def lab(clock):
         yield made
 
 
+@pytest.mark.long
 def test_01_facts_are_shared_and_memories_are_one_agents(lab):
     """One agent notes a preference and an observation; another agent recalls the first and never sees the second.
 
@@ -70,6 +71,7 @@ def test_02_what_a_memory_begins_with(lab):
     assert felt_row["access"].item() == 0
 
 
+@pytest.mark.long
 def test_03_the_same_fact_from_two_agents_is_one(lab):
     """Two agents note the same fact and the same impression: one fact with both as sources, two impressions.
 
@@ -124,6 +126,7 @@ def test_05_small_talk_code_and_plain_questions_are_skipped(lab):
     assert len(lab) == 0
 
 
+@pytest.mark.long
 def test_06_what_a_user_tells_of_themselves_is_kept(lab):
     """The user says who they are, what they like, plan and lived through; each is remembered, with a reason.
 
@@ -203,6 +206,7 @@ def test_10_personal_identifiers_may_pass(lab):
     assert lab.recall("who is the user's landlady?", log=False)[0].text == note
 
 
+@pytest.mark.long
 def test_11_vectors_of_two_models_are_never_mixed(tmp_path):
     """A lab of the shipped model is opened with another one: refused, unless all is embedded again; nothing is lost.
 
@@ -379,6 +383,7 @@ def test_19_two_that_exclude_but_do_not_deny_are_merged(clock):
     assert (old, "superseded") in rows
 
 
+@pytest.mark.long
 def test_20_a_plain_memory_fades_and_a_moving_one_lasts(lab, clock):
     """A plain note and one full of feeling are left alone for three weeks; upkeep notes how each of them fades.
 
@@ -419,6 +424,7 @@ def test_21_recall_keeps_a_memory_alive(lab, clock):
     assert bike.id not in lab.recall("bike lock code under the saddle", log=False).ids
 
 
+@pytest.mark.long
 def test_22_the_scheduler_cleans_up_softly(lab, clock):
     """A note of three weeks ago is deleted by the first pass of the schedule, and comes back when it is restored.
 
@@ -471,6 +477,7 @@ def test_24_a_correction_reaches_the_prompt(lab, clock):
     assert "September" in profile and "April" not in profile
 
 
+@pytest.mark.long
 def test_25_an_export_goes_on_fading_where_it_stood(lab, clock, tmp_path):
     """A lab of six days is exported and loaded elsewhere; a fortnight later the same memories are left in both.
 

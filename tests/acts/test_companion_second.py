@@ -114,6 +114,7 @@ def test_04_small_talk_commands_and_plain_questions_are_skipped(lab):
     assert lab.memories.height == 0
 
 
+@pytest.mark.long
 def test_05_what_users_tell_of_themselves_is_kept(lab):
     """The user says who they are, what they like, want or did: it is stored as stated by the user, with the reason.
 
@@ -139,6 +140,7 @@ def test_05_what_users_tell_of_themselves_is_kept(lab):
     assert set(lab.memories["provenance"]) == {"user-stated"}
 
 
+@pytest.mark.long
 def test_06_telling_wins_over_greeting_and_asking(lab):
     """A message greets or asks and also tells something of the user: it is remembered, because of what it tells.
 
@@ -316,6 +318,7 @@ def test_15_what_says_that_it_changed_updates(clock):
         assert lab.recall(after).ids[0] == new.id
 
 
+@pytest.mark.long
 def test_16_the_user_changes_their_mind(lab, clock):
     """The user says the opposite three days later: the old preference is superseded then, and recall has the new one.
 
@@ -334,6 +337,7 @@ def test_16_the_user_changes_their_mind(lab, clock):
     assert lab.recall("does the user like cilantro on tacos?").ids == (new.id,)
 
 
+@pytest.mark.long
 def test_17_a_guess_does_not_overturn_but_a_sure_inference_does(lab):
     """An unsure inference denies what the user said and is skipped; one that is as sure as it takes its place.
 
@@ -389,6 +393,7 @@ def test_19_what_was_felt_outlasts_what_was_filed(lab, clock):
     assert lab.recall("how was grandpa's last birthday?").ids == (felt.id,)
 
 
+@pytest.mark.long
 def test_20_a_recall_strengthens_by_five_as_it_stands(lab, clock):
     """A note is looked up after four days: a look that is not logged changes nothing, each recall adds 5 up to 100.
 
@@ -408,6 +413,7 @@ def test_20_a_recall_strengthens_by_five_as_it_stands(lab, clock):
     assert lab.memories["accessed"][0] == datetime(2026, 3, 6, tzinfo=UTC)
 
 
+@pytest.mark.long
 def test_21_a_memory_fades_from_vivid_to_deleted_and_comes_back(lab, clock):
     """An unused note goes from vivid over clear, hazy and fragment to deleted in three weeks; restore brings it back.
 
@@ -431,6 +437,7 @@ def test_21_a_memory_fades_from_vivid_to_deleted_and_comes_back(lab, clock):
     assert lab.recall("where is the good umbrella, on the tram?").ids == (note.id,)
 
 
+@pytest.mark.long
 def test_22_a_context_holds_what_this_agent_may_know(lab):
     """A planner asks for the context of a task: it has the shared fact and its own memory, not what another keeps.
 
@@ -450,6 +457,7 @@ def test_22_a_context_holds_what_this_agent_may_know(lab):
     assert "lentil soup" not in planner.context(task, budget=400).text
 
 
+@pytest.mark.long
 def test_23_the_schedule_notes_what_changed_while_nobody_looked(lab, clock):
     """A lab is looked after again after six days: the schedule makes a pass at its start, and then one in four hours.
 
@@ -467,6 +475,7 @@ def test_23_the_schedule_notes_what_changed_while_nobody_looked(lab, clock):
     assert lab.memories["label"].to_list() == ["clear"]
 
 
+@pytest.mark.long
 def test_24_the_profile_is_written_for_a_prompt_and_follows_corrections(lab):
     """What the user told is one sentence about them; when a fact of it is corrected, the sentence says the new one.
 
@@ -486,6 +495,7 @@ def test_24_the_profile_is_written_for_a_prompt_and_follows_corrections(lab):
     assert lab.memories.filter(id=wrong)["superseded_by"].to_list() == [right.id]
 
 
+@pytest.mark.long
 def test_25_memories_move_to_another_lab_with_their_lives(lab, clock, tmp_path):
     """A lab is exported and loaded elsewhere: contributors, use, strength, links and privacy are as they were.
 

@@ -37,6 +37,7 @@ def lab(clock):
         yield opened
 
 
+@pytest.mark.long
 def test_01_entities_of_five_types_count_their_mentions(lab, clock):
     """Entities of the five types are declared, and facts told of one raise its mentions and last mention.
 
@@ -119,6 +120,7 @@ def test_04_the_third_recall_confirms(lab, clock):
     assert [(row["status"], row["access"]) for row in after] == [("confirmed", 3)]
 
 
+@pytest.mark.long
 def test_05_what_is_told_again_and_again_is_one_confirmed_fact_and_stands_first(lab):
     """A fact told three times more is one fact, confirmed, and comes before one that was told once.
 
@@ -134,6 +136,7 @@ def test_05_what_is_told_again_and_again_is_one_confirmed_fact_and_stands_first(
     assert "clarinet" in lab.recall("tell me about Tamsin", log=False)[0].text
 
 
+@pytest.mark.long
 def test_06_a_confirmed_fact_outlives_three_silent_years(tmp_path, clock):
     """A fact confirmed by three recalls is still confirmed and found in the lab reopened three years later.
 
@@ -151,6 +154,7 @@ def test_06_a_confirmed_fact_outlives_three_silent_years(tmp_path, clock):
         assert "geranium" in lab.recall("Grandma Rosl again, that key?")[0].text
 
 
+@pytest.mark.long
 def test_07_a_retracted_fact_takes_part_in_nothing_and_is_cleaned_up(lab, clock):
     """The user takes a confirmed joke back: it is out of recall at once, retracted, and cleaned up by later upkeep.
 
@@ -174,6 +178,7 @@ def test_07_a_retracted_fact_takes_part_in_nothing_and_is_cleaned_up(lab, clock)
     assert lab.facts.frame(subject="Wendell", predicate="drives")["status"].to_list() == ["confirmed"]
 
 
+@pytest.mark.long
 def test_08_a_fact_that_a_verdict_rejects_three_times_is_not_confirmed(lab):
     """Of two facts shown three times, the one that is accepted each time is confirmed, the rejected one stays staged.
 
@@ -192,6 +197,7 @@ def test_08_a_fact_that_a_verdict_rejects_three_times_is_not_confirmed(lab):
     assert (rejected["status"], rejected["access"]) == ("staged", 0)
 
 
+@pytest.mark.long
 def test_09_who_said_it_weighs(lab):
     """Four fresh facts that differ in their source have relevances in the proportion of the four sources.
 
@@ -225,6 +231,7 @@ def test_10_a_week_of_grace_then_a_twentieth_a_week_to_a_half_and_a_use_makes_fr
     assert renewed / seen[0] == pytest.approx(1 + 0.5 * math.log10(2), rel=1e-3)
 
 
+@pytest.mark.long
 def test_11_use_and_confirmation_raise_relevance_up_to_twice(lab):
     """A staged fact counts half; confirmed by three uses it counts in full with its usage, which ends at 2.
 
@@ -244,6 +251,7 @@ def test_11_use_and_confirmation_raise_relevance_up_to_twice(lab):
     assert often == pytest.approx(0.8 * 2, rel=1e-3)
 
 
+@pytest.mark.long
 def test_12_what_nobody_asks_for_decays_but_five_accesses_save(lab, clock):
     """Two years on, a fact that was used twice is retracted, and one that was used five times is still there.
 
@@ -265,6 +273,7 @@ def test_12_what_nobody_asks_for_decays_but_five_accesses_save(lab, clock):
     assert "glassblowing" in lab.recall("Yewande?", log=False)[0].text
 
 
+@pytest.mark.long
 def test_13_clean_up_does_not_clamp_and_heeds_source_and_use(lab, clock):
     """After 146 days a hearsay of confidence .5 is retracted; what the user wrote and twice looked up is not.
 
@@ -302,6 +311,7 @@ def test_14_a_correction_by_hand_takes_the_place_of_the_fact_and_weighs_more(lab
     assert not any("Brightwater" in text for text in texts)
 
 
+@pytest.mark.long
 def test_15_a_changed_preference_supersedes_even_a_confirmed_one(lab, clock):
     """A confirmed theme gives way to a newer, sure one: the old is kept with an end and unused, the new is staged.
 
@@ -325,6 +335,7 @@ def test_15_a_changed_preference_supersedes_even_a_confirmed_one(lab, clock):
     assert not any("dark" in text for text in texts)
 
 
+@pytest.mark.long
 def test_16_only_a_sure_fact_supersedes(lab, clock):
     """Another status at confidence .9 leaves the old one in use; one at .91 takes the place of what is there.
 
@@ -341,6 +352,7 @@ def test_16_only_a_sure_fact_supersedes(lab, clock):
     assert sure["value"].to_list() == ["running"]
 
 
+@pytest.mark.long
 def test_17_somebody_may_use_and_know_several(lab, clock):
     """Sure facts of predicates with several values stand side by side, and one subject's status is not another's.
 
@@ -359,6 +371,7 @@ def test_17_somebody_may_use_and_know_several(lab, clock):
     assert set(friends) == {"Beatrix", "Ludovic"}
 
 
+@pytest.mark.long
 def test_18_where_somebody_lived_when(lab, clock):
     """Moves told under two spellings of lives-in end the one before, and the frame tells who lived where at a time.
 
@@ -378,6 +391,7 @@ def test_18_where_somebody_lived_when(lab, clock):
     assert lab.facts.frame(subject="Svetlana", status="superseded").height == 2
 
 
+@pytest.mark.long
 def test_19_two_hops_and_no_further(clock):
     """A question about a person brings her employer and where that is, but not what is a third step away.
 
@@ -393,6 +407,7 @@ def test_19_two_hops_and_no_further(clock):
         assert "Murmansk" not in texts
 
 
+@pytest.mark.long
 def test_20_the_three_nearest_entities_begin(clock):
     """Of four entities that share words with the question, the facts of the three nearest come, not of the fourth.
 
@@ -410,6 +425,7 @@ def test_20_the_three_nearest_entities_begin(clock):
         assert "diesel" not in texts
 
 
+@pytest.mark.long
 def test_21_the_narrative_has_a_line_for_each_entity(lab, clock):
     """What is known of the user and of a colleague is told entity by entity, and what was superseded is not told.
 
@@ -434,6 +450,7 @@ def test_21_the_narrative_has_a_line_for_each_entity(lab, clock):
     assert entities[0] == entities[1] or entities[1] == entities[2]
 
 
+@pytest.mark.long
 def test_22_a_context_holds_the_facts_of_what_the_task_names_once_a_session(lab, clock):
     """A task that names a project gets its facts that hold, not the superseded one, and not again in the session.
 
@@ -455,6 +472,7 @@ def test_22_a_context_holds_the_facts_of_what_the_task_names_once_a_session(lab,
     assert "Postgres" in other.text
 
 
+@pytest.mark.long
 def test_23_the_end_of_a_conversation_promotes_and_lets_decay(lab, clock):
     """Without a call of upkeep, a conversation's end confirms what was used thrice, and a late one drops what was not.
 
@@ -475,6 +493,7 @@ def test_23_the_end_of_a_conversation_promotes_and_lets_decay(lab, clock):
     assert lab.facts.frame(subject="Ottoline", status=IN_USE).is_empty()
 
 
+@pytest.mark.long
 def test_24_a_chat_tells_of_a_move_and_its_end_settles_the_conflict(lab, clock):
     """A chat in which the user says that they moved stores the new home, staged, and ends the old one.
 
@@ -496,6 +515,7 @@ def test_24_a_chat_tells_of_a_move_and_its_end_settles_the_conflict(lab, clock):
     assert not any("Leipzig" in hit.text for hit in lab.recall("in which town does the user live now?"))
 
 
+@pytest.mark.long
 def test_25_an_export_carries_the_life_of_facts(tmp_path, lab, clock):
     """A lab written to a file and loaded again has the same facts with status, use and relevance, and the aliases.
 

@@ -54,6 +54,7 @@ def test_02_a_fact_has_its_fields_and_a_recall_counts_as_an_access(lab, clock):
     assert stored["accessed"] == datetime(2026, 3, 5, tzinfo=timezone.utc)
 
 
+@pytest.mark.long
 def test_03_the_third_access_confirms_and_praise_does_not(lab, clock):
     """After two recalls and three times "success" a fact is still staged; after the third recall a pass confirms it.
     Rests on "*staged* ... -> *confirmed* at 3 accesses" (a success is feedback, not an access)."""
@@ -73,6 +74,7 @@ def test_03_the_third_access_confirms_and_praise_does_not(lab, clock):
     assert lab[fact.id].status == "confirmed"
 
 
+@pytest.mark.long
 def test_04_what_is_told_again_is_one_fact_and_gets_confirmed(lab, clock):
     """The same fact told four times is kept once, each repetition is an access, and the next pass confirms it.
     Rests on "*confirmed* at 3 accesses" and systems.txt, factgraph: "A fact that is told again gains an access
@@ -88,6 +90,7 @@ def test_04_what_is_told_again_is_one_fact_and_gets_confirmed(lab, clock):
     assert lab[first.id].status == "confirmed"
 
 
+@pytest.mark.long
 def test_05_a_staged_fact_counts_half_in_the_ranking(lab, clock):
     """A confirmed fact of confidence .6 (told four times) stands above a staged one of .9 of the same person.
     Rests on "*staged* (weight 0.5) -> *confirmed* at 3 accesses (full weight)": .6 * 1.3 against .9 * .5."""
@@ -104,6 +107,7 @@ def test_05_a_staged_fact_counts_half_in_the_ranking(lab, clock):
     assert ids.index(known.id) < ids.index(fresh.id)
 
 
+@pytest.mark.long
 def test_06_a_confirmed_fact_outlives_years_of_silence(lab, clock):
     """Three years unused, a confirmed fact is still confirmed and recalled, while a staged one is retracted.
     Rests on "*confirmed* ... (full weight; retracted only by the user or a conflict)" and "*retracted* by decay"."""
@@ -122,6 +126,7 @@ def test_06_a_confirmed_fact_outlives_years_of_silence(lab, clock):
     assert kiln.id not in lab.recall("what does Petra rent?").ids
 
 
+@pytest.mark.long
 def test_07_the_user_retracts_a_fact_and_brings_it_back(lab):
     """A fact that the user retracts is in no recall and no narrative, only in the table; restore undoes it.
     Rests on "*retracted* by decay or by the user" and reference-facts, retract ("lab.restore brings it back")."""
@@ -136,6 +141,7 @@ def test_07_the_user_retracts_a_fact_and_brings_it_back(lab):
     assert fact.id in lab.recall("where does Gwen work?").ids
 
 
+@pytest.mark.long
 def test_08_what_decayed_is_cleaned_up_step_by_step(tmp_path):
     """A vague staged fact is retracted, deleted at the next pass, due 30 days on and then purged; a sure one stays.
     Rests on "*retracted* by decay ... (to be cleaned up)" and howto-facts-and-entities, the life of a fact."""
@@ -157,6 +163,7 @@ def test_08_what_decayed_is_cleaned_up_step_by_step(tmp_path):
         assert lab[sure.id].status == "staged"
 
 
+@pytest.mark.long
 def test_09_the_source_and_the_confidence_weigh_the_relevance(lab):
     """Of equally sure facts, one edited by the user is worth 2, one from a file 1.5, from the system 1.2 times one
     from a conversation, and half the confidence half. Rests on "Relevance = confidence * source (user-edit 2.0,
@@ -174,6 +181,7 @@ def test_09_the_source_and_the_confidence_weigh_the_relevance(lab):
     assert half / talk == pytest.approx(0.5, rel=1e-6)
 
 
+@pytest.mark.long
 def test_10_a_week_is_free_then_a_twentieth_goes_each_week_down_to_half(lab, clock):
     """For ranking a fact keeps all its relevance for seven days, has .95 after fourteen, and never less than half.
     Rests on "0.95^(max(0, days since access - 7) / 7)" and "For ranking the factors are clamped: ... time 0.5-1"."""
@@ -189,6 +197,7 @@ def test_10_a_week_is_free_then_a_twentieth_goes_each_week_down_to_half(lab, clo
     assert lab.facts.frame(subject="Oksana")["relevance"].item() == pytest.approx(0.5 * new, rel=1e-6)
 
 
+@pytest.mark.long
 def test_11_use_makes_a_fact_more_relevant(lab):
     """Nine recalls make a fact worth half as much again.
     Rests on "Relevance = ... * (1 + 0.5 log10(access + 1))"."""
@@ -201,6 +210,7 @@ def test_11_use_makes_a_fact_more_relevant(lab):
     assert after["relevance"] == pytest.approx(1.5 * before, rel=1e-6)
 
 
+@pytest.mark.long
 def test_12_clean_up_looks_at_the_relevance_without_bounds(lab, clock):
     """A hint of .25 goes between day 37 and 38, a statement of .8 by day 250, and not if the user had written it.
     Rests on "for clean-up they are not [clamped]. Below 0.2: retracted" and the half weight being for ranking alone
@@ -221,6 +231,7 @@ def test_12_clean_up_looks_at_the_relevance_without_bounds(lab, clock):
     assert lab[typed.id].status == "staged"
 
 
+@pytest.mark.long
 def test_13_a_correction_by_the_user_replaces_the_fact(lab, clock):
     """An edit of a confirmed fact makes a confirmed one from "user-edit" that starts unused, and the old is kept,
     not used. Rests on "source (user-edit 2.0 ...)", "*superseded* ... (kept, not used)" and reference-lab, edit."""
@@ -239,6 +250,7 @@ def test_13_a_correction_by_the_user_replaces_the_fact(lab, clock):
     assert "Stavanger" in told and "Bergen" not in told
 
 
+@pytest.mark.long
 def test_14_five_accesses_save_a_weak_fact(lab, clock):
     """A weak fact that was asked for five times is still in use two years later; its unasked twin is retracted.
     Rests on "Below 0.2: retracted, unless accessed 5 times"."""
@@ -255,6 +267,7 @@ def test_14_five_accesses_save_a_weak_fact(lab, clock):
     assert asked.id in lab.recall("old laptop won't boot again").ids
 
 
+@pytest.mark.long
 def test_15_a_move_supersedes_the_old_home(lab, clock):
     """A sure new home ends the old one, even a confirmed one, as of now, and is itself staged; the past stays known.
     Rests on "a new fact with confidence > 0.9 and another value for the same subject and *single-valued* predicate
@@ -277,6 +290,7 @@ def test_15_a_move_supersedes_the_old_home(lab, clock):
     assert new.id in ids and old.id not in ids
 
 
+@pytest.mark.long
 def test_16_a_doubtful_or_many_valued_fact_ends_nothing(lab, clock):
     """Another status of confidence .9 leaves the old one in force, and so does a second tool or friend, however sure.
     Rests on "a new fact with confidence > 0.9" and "*single-valued* predicate (...; not uses, knows ...)"."""
@@ -293,6 +307,7 @@ def test_16_a_doubtful_or_many_valued_fact_ends_nothing(lab, clock):
     assert facts["valid_until"].null_count() == 6
 
 
+@pytest.mark.long
 def test_17_a_context_says_what_holds_once_a_session(lab, clock):
     """A context for a task that names a project has its facts in one line, without the superseded status, and only
     once a session. Rests on "*superseded* ... (kept, not used)", "grouped by entity" and howto-context ("facts of one
@@ -310,6 +325,7 @@ def test_17_a_context_says_what_holds_once_a_session(lab, clock):
     assert "in beta" in lab.context(task, session="friday").text
 
 
+@pytest.mark.long
 def test_18_a_preference_changes_and_spellings_of_a_predicate_are_one(lab, clock):
     """A new theme takes the place of the old and leaves the editor alone; livesIn ends what lives_in said.
     Rests on "*single-valued* predicate (lives-in, status, prefers:theme ...)" and systems.txt, factgraph ("lives_in,
@@ -392,6 +408,7 @@ def test_22_a_recall_begins_at_three_entities(lab):
     assert set(ids) < {fact.id for fact in facts}
 
 
+@pytest.mark.long
 def test_23_a_narrative_is_short_and_grouped_by_entity(lab):
     """Facts that were told in turns come as one line an entity, the one asked first in front, within a given budget.
     Rests on "then a short narrative grouped by entity" and reference-facts, narrative."""
@@ -414,6 +431,7 @@ def test_23_a_narrative_is_short_and_grouped_by_entity(lab):
     assert short.left_out > 0
 
 
+@pytest.mark.long
 def test_24_the_end_of_a_conversation_promotes_decays_and_settles_conflicts(lab, clock):
     """When a talk with a change of home ends, the old home is superseded, a fact told four times is confirmed and a
     vague one retracted, without any other call. Rests on "After conversations: promotion, decay, conflict passes"."""
@@ -436,6 +454,7 @@ def test_24_the_end_of_a_conversation_promotes_decays_and_settles_conflicts(lab,
     assert lab[vague.id].status == "retracted"
 
 
+@pytest.mark.long
 def test_25_an_export_takes_entities_and_the_life_of_facts_along(lab, clock, tmp_path):
     """A lab that was exported and loaded elsewhere has the same facts with status, accesses and times, knows the alias
     and uses the same design. Rests on the fields of "Entity" and "Fact", and reference-io, export ("reads

@@ -53,6 +53,7 @@ def shop(tmp_path):
     return root
 
 
+@pytest.mark.long
 def test_01_cold_start_reads_a_folder_and_shows_what_it_found(lab, shop):
     """A scan without a model groups files by folder, finds the test framework and seeds conventions for review only.
 
@@ -72,6 +73,7 @@ def test_01_cold_start_reads_a_folder_and_shows_what_it_found(lab, shop):
     assert any("whole cents" in hit.text for hit in lab.recall("prices in cents or floats?", project="shop"))
 
 
+@pytest.mark.long
 def test_02_sessions_make_a_module_known_and_an_agent_describes_another(lab, shop):
     """Touching a file makes its module partial, three sessions make it mapped, and a description outlives a new scan.
 
@@ -96,6 +98,7 @@ def test_02_sessions_make_a_module_known_and_an_agent_describes_another(lab, sho
     assert "who ordered them" in dict(known.frame.select("module", "description").rows())["stock"]
 
 
+@pytest.mark.long
 def test_03_a_long_note_gets_a_summary_and_the_summary_is_injected(lab):
     """A rambling decision gets a summary of at most 35 tokens when written, and a context gives that, not the whole.
 
@@ -142,6 +145,7 @@ def test_04_a_user_writes_in_private_and_an_agent_for_the_project(lab):
     assert {mine.id, theirs.id} <= set(lab.recall("checkout rewrite", project="web", viewer="user").ids)
 
 
+@pytest.mark.long
 def test_05_no_project_means_every_project(lab):
     """A note without a project comes up in every project, a note of one project in no other, all in a search of all.
 
@@ -159,6 +163,7 @@ def test_05_no_project_means_every_project(lab):
     assert {mine.id, api.id, web.id} <= set(lab.recall(query).ids)
 
 
+@pytest.mark.long
 def test_06_confidence_grows_with_use_and_drops_when_deprecated(lab, clock):
     """Confidence begins at .5, rises as the memory is retrieved, falls when it is flagged and returns with a restore.
 
@@ -182,6 +187,7 @@ def test_06_confidence_grows_with_use_and_drops_when_deprecated(lab, clock):
     assert confidence(note) >= grown - 1e-4 > dropped
 
 
+@pytest.mark.long
 def test_07_the_score_is_nearness_freshness_and_use(clock):
     """Sixty days later each score is .6 cosine + .25 freshness + .15 use; pinned counts as fresh, human feedback more.
 
@@ -207,6 +213,7 @@ def test_07_the_score_is_nearness_freshness_and_use(clock):
         assert row["score"] == pytest.approx(expected, abs=0.005)
 
 
+@pytest.mark.long
 def test_08_each_kind_has_its_half_life(lab):
     """All kinds of the design are taken, each fades by its own half-life, and a kind that nobody knows is refused.
 
@@ -268,6 +275,7 @@ def test_10_another_branch_is_not_asked_until_it_is_merged(lab):
     assert {everywhere.id, spike.id} <= set(merged)
 
 
+@pytest.mark.long
 def test_11_conventions_and_pins_are_always_there_once_a_session(lab):
     """A convention, a decision and a pinned quirk open the prompt of any task, within budget and once in a session.
 
@@ -338,6 +346,7 @@ def test_13_what_an_agent_asks_for_comes_once_a_session(lab):
     assert note.id in lab.agents("coder", project="chat", session="tue").recall("websocket closes when idle").ids
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 def test_14_a_secret_never_reaches_the_disk(tmp_path):
     """An agent pastes a token and a key: both are taken out and named, the rest is kept, and no file holds them.
@@ -365,6 +374,7 @@ def test_14_a_secret_never_reaches_the_disk(tmp_path):
             assert token.encode() not in data and key.encode() not in data
 
 
+@pytest.mark.long
 def test_15_the_same_again_is_one_memory_and_another_number_is_another(lab):
     """An agent that notes the same thing twice leaves one memory; a note that differs in its port is a second one.
 
@@ -425,6 +435,7 @@ def test_17_an_agent_has_limits_and_one_project(lab):
     assert lab.memories.height == 51
 
 
+@pytest.mark.long
 def test_18_a_log_is_loaded_whole_and_the_session_says_what_it_taught(lab):
     """A hundred and more turns come in uncut though many say the same; the session's lessons are stored once.
 
@@ -448,6 +459,7 @@ def test_18_a_log_is_loaded_whole_and_the_session_says_what_it_taught(lab):
     assert lab.memories.filter(pl.col("kind") == "turn").height == len(talk)
 
 
+@pytest.mark.long
 def test_19_vectors_of_another_model_are_never_mixed(tmp_path):
     """A lab with vectors of one model refuses another, until told to embed anew; then the other one answers.
 
@@ -471,6 +483,7 @@ def test_19_vectors_of_another_model_are_never_mixed(tmp_path):
         memlab.open(path)
 
 
+@pytest.mark.long
 def test_20_one_writes_many_read_and_three_backups_are_kept(tmp_path, clock):
     """While one lab writes, a reader sees all and writes nothing; of five backups three stay, and one can be put back.
 
@@ -499,6 +512,7 @@ def test_20_one_writes_many_read_and_three_backups_are_kept(tmp_path, clock):
         assert sorted(lab.memories["text"].to_list()) == sorted(notes[:3])
 
 
+@pytest.mark.long
 def test_21_a_correction_then_a_flag_then_second_thoughts(lab):
     """A convention is corrected; the corrected one is flagged as wrong, leaves, brings up the old one, and comes back.
 
@@ -519,6 +533,7 @@ def test_21_a_correction_then_a_flag_then_second_thoughts(lab):
     assert new.id in lab.recall(query, project="api").ids
 
 
+@pytest.mark.long
 def test_22_a_project_is_exported_deleted_and_has_thirty_days(tmp_path, shop, clock):
     """A project is exported and deleted: its map goes at once, its memories can be had back for 30 days, then are due.
 
@@ -545,6 +560,7 @@ def test_22_a_project_is_exported_deleted_and_has_thirty_days(tmp_path, shop, cl
         assert back.memories["text"].to_list() == ["coupon codes are case sensitive, sadly"]
 
 
+@pytest.mark.long
 def test_23_what_memory_was_worth_is_counted(lab, clock):
     """A gotcha found out in a long session is injected in two others and helps: tokens are saved, and it is listed.
 
@@ -596,6 +612,7 @@ def test_24_readers_members_and_owners(lab):
     assert lab.log.filter(pl.col("memories").list.contains(note.id)).height >= 2
 
 
+@pytest.mark.long
 def test_25_memory_is_off_for_one_project(lab):
     """With memory off for a project it says so, stores and shows nothing there, and all others go on as before.
 

@@ -52,6 +52,7 @@ def row(lab, memory):
     return lab.memories.filter(pl.col("id") == memory).row(0, named=True)
 
 
+@pytest.mark.long
 def test_01_a_folder_is_mapped_without_a_model_and_its_conventions_wait_for_review(lab, library):
     """A folder is scanned. Modules, framework, tests and test command are there, all shallow, and no memory yet.
 
@@ -72,6 +73,7 @@ def test_01_a_folder_is_mapped_without_a_model_and_its_conventions_wait_for_revi
     assert any("whole cents" in text for text in lab.memories["text"])
 
 
+@pytest.mark.long
 def test_02_sessions_make_a_module_better_known_and_what_an_agent_says_of_it_stays(lab, library):
     """One module is touched in three sessions, another by one memory, and described; the folder is scanned again.
 
@@ -305,6 +307,7 @@ def test_11_long_conventions_get_summaries_and_the_first_tier_stays_small(lab):
     assert not any(text in context.text for text in texts)
 
 
+@pytest.mark.long
 def test_12_a_task_brings_its_module_with_tests_and_its_gotcha_and_nothing_of_others(lab, library):
     """A task names the module loans. The prompt has its files, tests and gotcha, a convention, and no other gotcha.
 
@@ -381,6 +384,7 @@ def test_14_a_pasted_key_never_reaches_the_disk(tmp_path, clock):
         assert not file.is_file() or key.encode() not in file.read_bytes()
 
 
+@pytest.mark.long
 def test_15_the_same_remark_from_a_second_agent_is_not_stored_twice(lab):
     """Two agents of a project write one remark, but for its full stop. One memory stays; another remark is added.
 
@@ -400,6 +404,7 @@ def test_15_the_same_remark_from_a_second_agent_is_not_stored_twice(lab):
     assert lab.memories.filter(pl.col("status") == "active").height == 2
 
 
+@pytest.mark.long
 def test_16_when_the_team_turns_from_tabs_to_spaces_the_old_rule_is_retired_and_it_is_said(lab, clock):
     """An agent writes that the frontend uses tabs, and a month later that it now uses spaces. The new rule stands.
 
@@ -421,6 +426,7 @@ def test_16_when_the_team_turns_from_tabs_to_spaces_the_old_rule_is_retired_and_
     assert "uses tabs" not in lab.context("format the frontend", project="web").text
 
 
+@pytest.mark.long
 def test_17_an_agent_writes_fifty_short_notes_a_session_and_a_log_of_any_length_is_taken_whole(lab):
     """The fifty-first note and one above 2 KB are refused. A chat log with repetitions and a long turn is kept whole.
 
@@ -495,6 +501,7 @@ def test_19_vectors_of_another_model_are_refused_until_all_is_embedded_again(tmp
         assert len(hits) == 2
 
 
+@pytest.mark.long
 def test_20_three_backups_are_kept_and_one_of_them_brings_the_lab_back(tmp_path, clock):
     """Four backups are made, one after each note. Three are kept, the lab is sound, and the third is put back.
 
@@ -517,6 +524,7 @@ def test_20_three_backups_are_kept_and_one_of_them_brings_the_lab_back(tmp_path,
         ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_21_a_wrong_correction_is_flagged_what_it_replaced_comes_up_and_is_brought_back(lab):
     """A note is edited, the edit is flagged as wrong, and the old note, up for review, is restored; then a flag undone.
 
@@ -545,6 +553,7 @@ def test_21_a_wrong_correction_is_flagged_what_it_replaced_comes_up_and_is_broug
     assert set(lab.recall(ask, project="ops", log=False).ids) == {old.id}
 
 
+@pytest.mark.long
 def test_22_a_deleted_project_can_come_back_for_thirty_days_and_its_map_goes_at_once(tmp_path, clock, library):
     """A project with a map is deleted and restored on the tenth day; deleted again, it is due after thirty days.
 
@@ -612,6 +621,7 @@ def test_23_the_figures_say_what_a_long_hunt_for_a_bug_has_saved(lab, clock):
     assert trap.id in metrics.gotchas["memory_id"].to_list()
 
 
+@pytest.mark.long
 def test_24_everything_can_be_taken_away_as_json_and_markdown_and_then_deleted(lab, tmp_path):
     """A lab with a link and a flagged note is exported twice, read back from both files, and then deleted.
 

@@ -49,6 +49,7 @@ def test_a_folder_shows_names_and_no_texts_and_logs_nothing(lab, files):
     assert not lab.slates().decisions.collect().height
 
 
+@pytest.mark.long
 def test_edits_supersede_and_keep_the_past(lab, files):
     files.create("/memories/todo.md", "one\ntwo\n")
     files.insert("/memories/todo.md", 1, "between")
@@ -64,6 +65,7 @@ def test_edits_supersede_and_keep_the_past(lab, files):
     assert lab[4].text == "first\none\nbetween\nthree\n"
 
 
+@pytest.mark.long
 def test_rename_and_delete_of_files_and_folders(lab, files):
     files.create("/memories/a/x.md", "x")
     files.create("/memories/a/b/y.md", "y")
@@ -190,6 +192,7 @@ def test_a_secret_in_a_file_is_redacted(files):
     assert "[REDACTED: OpenAI key]" in files.view("/memories/keys.md")
 
 
+@pytest.mark.long
 def test_files_are_there_after_a_restart_and_apart_by_name(tmp_path):
     with opened(tmp_path / "lab") as lab:
         MemoryFiles(lab).create("/memories/ada.md", "Ada likes tea.")
@@ -201,6 +204,7 @@ def test_files_are_there_after_a_restart_and_apart_by_name(tmp_path):
 CONTENT = st.text(st.characters(exclude_categories=("Cs",)), max_size=60)
 
 
+@pytest.mark.long
 @given(st.lists(CONTENT, min_size=1, max_size=4))
 def test_written_files_are_read_back(contents):
     """Every file as it was written: blank ones, any character, any line ends; unless the gate redacts it."""

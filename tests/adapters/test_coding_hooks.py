@@ -189,6 +189,7 @@ def test_a_server_of_tools_does_not_speak_for_the_user(tmp_path):
     assert said == ["Read it."]
 
 
+@pytest.mark.long
 def test_events_twice_late_and_without_a_transcript(tmp_path):
     lab = memlab.open()
     first = claude(tmp_path / "1.jsonl")
@@ -280,6 +281,7 @@ def test_settings_of_others_stay_and_a_second_installation_replaces_the_first():
         hook_settings("codex", "x", {"hooks": {"Stop": 1}})
 
 
+@pytest.mark.long
 def test_the_command_answers_on_standard_output_and_never_fails(run, tmp_path):
     path = claude(tmp_path / "t.jsonl")
     assert run("hook", "run", "a.memlab", input=json.dumps(event("SessionEnd", path))).output == ""

@@ -50,6 +50,7 @@ def test_the_life_of_a_memory(lab, memory):
     assert memory.get(id)["memory"] == "I prefer mate over coffee"
 
 
+@pytest.mark.long
 def test_a_search_is_a_recall_of_whose_memory_it_is(lab, memory):
     memory.add("I prefer tea", user_id="ada")
     memory.add("I prefer coffee", user_id="bob")
@@ -148,6 +149,7 @@ def test_a_secret_is_redacted_in_a_text_and_refused_in_metadata(lab, memory):
     assert len(lab) == 1
 
 
+@pytest.mark.long
 def test_a_name_that_quotes_is_nobody_else(lab, memory):
     memory.add("mine", user_id="ada", infer=False)
     for name in ['x,"user_id=ada",y', '"user_id=ada"', "ada,", "ADA", 'ada"']:
@@ -163,6 +165,7 @@ def test_a_name_that_quotes_is_nobody_else(lab, memory):
     assert "r1" not in lab.slates().decisions.collect()["query"].to_list()
 
 
+@pytest.mark.long
 def test_a_search_explores_as_the_pack_declares_and_returns_what_is_logged(lab, memory):
     lab.policies.use("(pack always :inherits memlab) (setting probe-rate 1)")
     for number in range(12):
@@ -221,6 +224,7 @@ def test_owners_are_trimmed_and_may_be_numbers(memory):
         memory.chat("tea")
 
 
+@pytest.mark.long
 def test_times_explanations_and_procedures(lab, memory, caplog):
     memory.add("I prefer tea", user_id="ada", timestamp="2026-01-02T03:04:05Z")
     memory.add("I prefer coffee", user_id="ada", timestamp=0)

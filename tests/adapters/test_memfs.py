@@ -118,6 +118,7 @@ def test_writing_never_leaves_the_folder(lab, tmp_path):
     assert not read_files(tmp_path / "outside")
 
 
+@pytest.mark.long
 def test_a_purge_finds_what_was_written_and_removes_it_if_asked(tmp_path):
     with memlab.open(tmp_path / "lab", embedder=load_embedder(letters, name="letters")) as lab:
         laid(tmp_path / "in", {"a.md": "Ada lives in Trondheim, in the yellow house"})

@@ -41,6 +41,7 @@ def opened(path=None):
     return memlab.open(path, embedder=load_embedder(letters, name="letters"))
 
 
+@pytest.mark.long
 def test_items_come_back_in_order_as_they_were(tmp_path):
     with opened(tmp_path / "lab") as lab:
         session = LabSession("ada-1", lab)
@@ -69,6 +70,7 @@ def test_items_come_back_in_order_as_they_were(tmp_path):
         assert "reasoning" not in [hit.text for hit in lab.recall("reasoning", limit=9)]
 
 
+@pytest.mark.long
 def test_pop_and_clear_take_away_and_can_be_undone():
     with opened() as lab:
         session, other = LabSession("s", lab), LabSession('s"', lab)

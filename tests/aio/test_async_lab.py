@@ -25,6 +25,7 @@ def hold(lab):
     return go, asyncio.ensure_future(lab.run(go.wait))
 
 
+@pytest.mark.long
 def test_results_are_those_of_a_lab():
     def note(lab):
         lab.remember(["Deploys go out on Tuesdays", "The user prefers tabs"])
@@ -82,6 +83,7 @@ def test_errors_are_those_of_a_lab():
     run(main)
 
 
+@pytest.mark.long
 def test_calls_are_coroutines_that_run_once():
     async def main():
         async with memlab.AsyncLab() as lab, asyncio.TaskGroup() as group:
@@ -190,6 +192,7 @@ def test_the_end_of_a_block_is_completed_although_it_is_cancelled(tmp_path):
     run(main)
 
 
+@pytest.mark.long
 def test_a_session_is_async_too():
     async def main():
         async with memlab.AsyncLab() as lab:

@@ -37,6 +37,7 @@ def figures(result, system):
     return {row["budget"]: row for row in rows}
 
 
+@pytest.mark.long
 def test_a_run_has_every_baseline_for_each_budget(result):
     plain = [f"{name}, plain fill" for name in ("memlab", "bm25", "dense")]
     assert result.frame["system"].unique().sort().to_list() == sorted(
@@ -51,11 +52,13 @@ def test_a_run_has_every_baseline_for_each_budget(result):
     assert result.frame["written"].to_list() == [0] * 11
 
 
+@pytest.mark.long
 def test_no_prompt_exceeds_its_budget(result):
     rows = result.records.filter(pl.col("budget").is_not_null())
     assert (rows["tokens"] <= rows["budget"]).all()
 
 
+@pytest.mark.long
 def test_the_figures_are_those_of_the_prompts(chats, result):
     with memlab.open() as lab:
         rows = chats[0].conversation.rows(project="boat")
@@ -95,6 +98,7 @@ def test_an_oracle_bounds_every_plain_fill_of_whole_memories(result):
                 assert row["whole"] <= oracle[budget]["whole"]
 
 
+@pytest.mark.long
 def test_the_result_is_shown_as_text_json_figure_and_page(result, tmp_path):
     text = result.text(100)
     assert "two chats: 13 questions on 2 conversations" in text
@@ -113,6 +117,7 @@ def test_processes_measure_the_same(chats, result):
     assert other.records.drop("ms").equals(result.records.drop("ms"))
 
 
+@pytest.mark.long
 def test_hostile_names_stay_text(chats, tmp_path):
     evil = "<script>alert(1)</script>"
     named = replace(chats[0], conversation=replace(chats[0].conversation, name=evil))
@@ -121,6 +126,7 @@ def test_hostile_names_stay_text(chats, tmp_path):
     assert evil not in result._repr_html_()
 
 
+@pytest.mark.long
 def test_a_users_lab_is_measured_and_not_changed(tmp_path):
     with memlab.open(tmp_path / "lab") as lab:
         lab.remember(["The spare key hangs in the boiler room.", "Rent is due on the third."])
@@ -153,6 +159,7 @@ def test_arguments_that_contradict_are_refused(chats, arguments, message):
         bench_budgets(chats, **arguments)
 
 
+@pytest.mark.long
 def test_data_without_evidence_or_answers_are_refused(chats):
     none = replace(chats[0], questions=())
     with pytest.raises(DatasetError, match="nothing to measure"):
@@ -164,6 +171,7 @@ def test_data_without_evidence_or_answers_are_refused(chats):
         bench_budgets([bare], budgets=[60], answers="offline")
 
 
+@pytest.mark.long
 def test_the_command_prints_the_curve_and_the_answers(tmp_path):
     def run(*words):
         return CliRunner().invoke(main, ["bench", "locomo", str(CHATS), *words])
@@ -234,6 +242,7 @@ def test_a_context_of_any_form_is_read(context):
     assert isinstance(read_answer("When did Ida leave?", context), str)
 
 
+@pytest.mark.long
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_the_reader_and_its_score_take_any_text(question, text):
     answer = read_answer(question, f"- 2026-05-08, Ida: {text}")

@@ -18,6 +18,8 @@ from memlab.errors import InputError, LabError, NoAnswer, OverBudget
 from memlab.io.ingest import read_locomo
 from memlab.science.bench import Contract, bench_budgets
 
+pytestmark = pytest.mark.long
+
 CHATS = Path(__file__).parents[1] / "fixtures" / "two_chats.json"
 CHAT = read_locomo(CHATS)[:1]
 ANSWERS = {

@@ -34,6 +34,7 @@ def wanted_memories(text, *wanted, **more):
     return WantedMemories(text, wanted, **more)
 
 
+@pytest.mark.long
 def test_a_wanted_memory_may_be_an_id_a_ref_or_a_text(lab):
     with memlab.open(lab, read_only=True) as opened:
         id = opened.memories["id"][1]
@@ -54,6 +55,7 @@ def test_a_wanted_memory_may_be_an_id_a_ref_or_a_text(lab):
     )
 
 
+@pytest.mark.long
 def test_the_lab_is_left_as_it_was(lab):
     with memlab.open(lab, read_only=True) as opened:
         before = opened.memories, opened.log, opened.policies.pack.hash
@@ -64,6 +66,7 @@ def test_the_lab_is_left_as_it_was(lab):
         assert opened.policies.pack.hash == before[2]
 
 
+@pytest.mark.long
 def test_a_ref_is_one_of_its_project(lab):
     result = bench_lab(
         lab, [wanted_memories("Where is the key?", "n0")], packs=["memlab"], baselines=False
@@ -78,6 +81,7 @@ def test_a_ref_is_one_of_its_project(lab):
     assert len(result.evidence["published"][0]) == 1
 
 
+@pytest.mark.long
 def test_a_missing_memory_is_named_with_the_nearest(lab):
     with pytest.raises(
         DatasetError,

@@ -253,6 +253,7 @@ def test_corrections_of_something_else_are_refused(written, value, message):
         correct_evidence(read_locomo(written(TALK)), written(value, "mended.json"))
 
 
+@pytest.mark.long
 def test_locomo_is_judged_by_both_labels_in_one_run(written, command):
     talk, mended = written(TALK, "talk.json"), written(MENDED, "mended.json")
     done = command("locomo", talk, "--packs", "memlab", "--evidence", "corrected", mended, "--json")
@@ -276,6 +277,7 @@ def test_the_digest_of_a_folder_is_that_of_its_list(lmeb):
     assert digest(lmeb) == hashlib.sha256(listed.encode()).hexdigest()
 
 
+@pytest.mark.long
 def test_longmemeval_and_lmeb_are_benched(written, command, lmeb):
     done = command(
         "longmemeval", written([instance(), instance("q2_abs")]), "--packs", "memlab", "--json"
@@ -289,6 +291,7 @@ def test_longmemeval_and_lmeb_are_benched(written, command, lmeb):
     assert "Talks: 3 answerable questions on 2 conversations; document level" in done.output
 
 
+@pytest.mark.long
 def test_beam_is_benched_by_ability(tmp_path, command):
     chat = [
         {
@@ -316,6 +319,7 @@ def test_beam_is_benched_by_ability(tmp_path, command):
     )
 
 
+@pytest.mark.long
 def test_an_own_lab_is_benchmarked(tmp_path, command):
     import memlab
 

@@ -23,6 +23,7 @@ RATINGS = [1, 3, 3, 2, 1, 3, 4, 3, 1, 3, 2]
 LOG = Path(os.environ.get("MEMLAB_DATA", "/nowhere")) / "fsrs" / "review_logs_josh.csv"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", pack_names())
 def test_retention_is_that_of_a_lab(name):
     pack, clock, expected = load_pack(name), ManualClock(START), []
@@ -45,6 +46,7 @@ def test_retention_is_that_of_a_lab(name):
     assert count > 5
 
 
+@pytest.mark.long
 def test_items_do_not_mix():
     pack = load_pack("fsrs")
     generator = np.random.default_rng(3)
@@ -77,6 +79,7 @@ def log_of(cards=60, seed=1):
     return pl.DataFrame(rows, schema=["card_id", "day_offset", "rating"], orient="row")
 
 
+@pytest.mark.long
 def test_scores_are_those_of_scikit_learn():
     from sklearn.metrics import log_loss, roc_auc_score
 
@@ -104,6 +107,7 @@ def test_a_forecast_does_not_read_what_comes_after_it():
     assert whole.select(columns).equals(other.select(columns))
 
 
+@pytest.mark.long
 def test_logs_of_anki_and_of_pyfsrs_are_the_same():
     log = log_of()
     times = [START + timedelta(days=day) for day in log["day_offset"]]
@@ -149,6 +153,7 @@ def test_other_logs_are_refused(frame, says):
         bench_reviews(frame, packs=["fsrs"])
 
 
+@pytest.mark.long
 def test_wanted_memories_are_predicted_from_the_log():
     clock = ManualClock(START)
     with open_lab(clock=clock) as lab:

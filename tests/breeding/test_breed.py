@@ -75,6 +75,7 @@ def check(parent: Policy, child: Offspring, maximum: int) -> None:
     assert policy.signature == parent.signature
 
 
+@pytest.mark.long
 @QUICK
 @given(parents, seeds)
 def test_any_parents_have_valid_offspring(case: tuple[str, str, str], seed: int) -> None:
@@ -86,6 +87,7 @@ def test_any_parents_have_valid_offspring(case: tuple[str, str, str], seed: int)
         child.policy.row(table.row(0, named=True))
 
 
+@pytest.mark.long
 @QUICK
 @given(parents, seeds)
 def test_the_same_seed_gives_the_same_offspring(case: tuple[str, str, str], seed: int) -> None:
@@ -130,6 +132,7 @@ def test_every_kind_of_mutation(kind: str) -> None:
         check(parent, child, 200)
 
 
+@pytest.mark.long
 def test_constants_are_shaken_log_normally() -> None:
     parent = policy("(fn [x] (* 2 (clamp x 0 1)))")
     values = []
@@ -167,6 +170,7 @@ def test_layout_and_comments_outside_the_change_stay() -> None:
     assert child.source.endswith("   x))")
 
 
+@pytest.mark.long
 def test_records_are_bred_expression_by_expression() -> None:
     a = policy(
         '(fn [x y kind pinned] (if pinned (update :x (+ x y)) (update :kind "fact" :x 1)))', RECORD
@@ -188,6 +192,7 @@ def test_closed_words_and_sets_are_respected() -> None:
         mutate(score, rng(seed), edits=3).policy.columns(FRAME)
 
 
+@pytest.mark.long
 def test_bindings_and_helpers_come_along() -> None:
     pack = read_pack(
         "(pack p) (defn half [a] (/ a 2)) (defn quarter [a] (half (half a)))"
@@ -231,6 +236,7 @@ def test_a_policy_that_nothing_fits_comes_back_as_it_is() -> None:
     assert crossover(parent, parent, rng(), tries=3) == Offspring(parent, (), 3)
 
 
+@pytest.mark.long
 @QUICK
 @given(parents, seeds)
 def test_a_draft_has_the_graph_of_its_compiled_text(case: tuple[str, str, str], seed: int) -> None:

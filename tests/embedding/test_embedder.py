@@ -145,6 +145,7 @@ class TestRefusals:
         with pytest.raises(InputError, match="returned"):
             load_embedder(lambda texts: 7)
 
+    @pytest.mark.long
     def test_errors_of_the_callable_itself_are_told_with_their_cause(self):
         def offline(texts):
             raise ConnectionError("no route")

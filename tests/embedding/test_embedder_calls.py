@@ -140,6 +140,7 @@ class TestBatches:
         embedder.encode(MANY)
         assert sum(map(len, model.calls)) == 40  # kept vectors serve one call
 
+    @pytest.mark.long
     def test_a_connection_that_breaks_is_tried_again_and_a_mistake_is_not(self):
         model = Recorder(fails_at=2)
         embedder = load_embedder(model)
@@ -153,6 +154,7 @@ class TestBatches:
             load_embedder(Recorder(fails_at=1), retries=0)
         assert _FIRST_PAUSE * 5 < 1  # two pauses stay below a second
 
+    @pytest.mark.long
     @pytest.mark.parametrize("is_async", [False, True])
     def test_a_batch_that_hangs_is_named_and_those_before_it_are_kept(self, is_async):
         model = Recorder(fails_at=4, hangs=not is_async)
@@ -237,6 +239,7 @@ MANY_TEXTS = [
 ]
 
 
+@pytest.mark.long
 class TestCalibration:
     def test_quantiles_of_the_labs_own_pairs_are_met(self):
         texts = MANY_TEXTS[:150]
@@ -330,6 +333,7 @@ def test_minilm_is_the_model_it_says():
     assert (unit @ unit.T)[0, 2] < 0.3
 
 
+@pytest.mark.long
 def test_a_benchmark_takes_the_embedder_of_a_module(tmp_path, monkeypatch):
     (tmp_path / "models_of_mine.py").write_text(
         "calls = []\n"

@@ -53,6 +53,7 @@ def rounded(raw):
 
 
 class TestShipped:
+    @pytest.mark.long
     def test_a_text_is_the_mean_of_its_integer_token_vectors(self):
         vectors = load_embedder().encode(TEXTS)
         assert vectors.shape == (len(TEXTS), 256)
@@ -61,6 +62,7 @@ class TestShipped:
         assert np.abs(difference).max() <= 1
         assert (difference != 0).mean() < 0.001
 
+    @pytest.mark.long
     def test_model2vec_gives_the_normalised_mean(self):
         from model2vec import StaticModel
 
@@ -70,6 +72,7 @@ class TestShipped:
         assert np.abs(model.encode(TEXTS) - raw / np.where(norms > 0, norms, 1)).max() < 1e-6
         assert model.embedding.dtype == np.int8
 
+    @pytest.mark.long
     def test_a_batch_is_its_texts_one_by_one(self):
         embedder = load_embedder()
         texts = [*TEXTS, *(f"{text} {number}" for text in TEXTS for number in range(150))]
@@ -78,6 +81,7 @@ class TestShipped:
             together[::7] == np.concatenate([embedder.encode([text]) for text in texts[::7]])
         ).all()
 
+    @pytest.mark.long
     @settings(deadline=None)
     @given(st.text(max_size=60) | st.sampled_from([*TEXTS, "long " * 4000, "x" * 4000]))
     def test_a_text_has_the_same_bits_alone_and_in_a_batch(self, shipped, text):
@@ -193,6 +197,7 @@ VECTORS = np.array([[0, 0, 0], [1, 1, 1], [4, 0, -2], [2, 0, 2], [0, 0, 1]])
 
 
 class TestFolders:
+    @pytest.mark.long
     @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8])
     def test_any_precision_gives_the_same_integers(self, tiny, dtype):
         embedder = load_embedder(tiny("model", VECTORS.astype(dtype)))
@@ -229,6 +234,7 @@ class TestFolders:
         with pytest.raises(InputError, match="is a file"):
             load_embedder(tiny("file", VECTORS.astype(np.float32)) / "config.json")
 
+    @pytest.mark.long
     def test_a_name_that_the_hub_does_not_give_says_so(self, monkeypatch):
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
         with pytest.raises(

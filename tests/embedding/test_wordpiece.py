@@ -41,12 +41,14 @@ SPECIAL = st.sampled_from(
 )
 
 
+@pytest.mark.long
 @examples(200)
 @given(st.lists(st.text(max_size=30) | st.text(st.characters(max_codepoint=0x17F)) | SPECIAL))
 def test_tokens_are_those_of_tokenizers(parts: list[str]) -> None:
     assert_equal_tokens("".join(parts))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stop", [0x3400, pytest.param(0x110000, marks=pytest.mark.slow, id="all")])
 def test_each_character_within_a_word_and_alone(stop: int) -> None:
     for start in range(0, stop, 64):
@@ -61,6 +63,7 @@ def test_a_long_text_is_cut_where_the_tokeniser_cuts_it() -> None:
     assert len(OWN.read("a " * 900)) == 512
 
 
+@pytest.mark.long
 def test_texts_of_the_project_and_of_data_sets() -> None:
     folders = [ROOT / "docs", ROOT / "memlab" / "science" / "examples"]
     if "MEMLAB_DATA" in os.environ:
@@ -78,6 +81,7 @@ def test_texts_of_the_project_and_of_data_sets() -> None:
         assert_equal_tokens(text)
 
 
+@pytest.mark.long
 def test_vectors_are_those_of_model2vec_to_the_bit() -> None:
     model2vec = pytest.importorskip("model2vec")
     texts = ["when is the regatta?", "", "Zx qq", "[PAD] is no word", "été à Genève", "湖の水 ΟΔΟΣ"]

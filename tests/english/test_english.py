@@ -20,6 +20,7 @@ def test_every_token_has_its_position(text: str, shape: str) -> None:
         assert text[token.start : token.stop].lower().replace("\u2019", "'") == token.low
 
 
+@pytest.mark.long
 @given(chat)
 def test_sentences_cover_the_text_in_order(text: str) -> None:
     spans = list(sentence_spans(text))

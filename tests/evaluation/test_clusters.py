@@ -37,6 +37,7 @@ def test_sums_are_those_of_a_loop(rows):
         assert result[cluster, 1] == pytest.approx(sum(value**2 for value in own))
 
 
+@pytest.mark.long
 @given(st.lists(st.floats(-3, 3), min_size=2, max_size=29), st.sampled_from([0.8, 0.95, 0.99]))
 def test_for_a_mean_of_equal_clusters_the_jackknife_is_students_interval(values, level):
     estimate = Sample(sums_of(values), level=level).estimate(mean)
@@ -80,6 +81,7 @@ def bell_mccaffrey(sizes):
     return np.trace(spread) ** 2 / (spread**2).sum()
 
 
+@pytest.mark.long
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=8))
 def test_degrees_of_freedom_are_bell_and_mccaffreys(sizes):
     assert degrees_of_freedom(sizes) == pytest.approx(max(1.0, bell_mccaffrey(sizes)), rel=1e-6)
@@ -182,6 +184,7 @@ def family(values, widths, level):
     ]
 
 
+@pytest.mark.long
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 6),
@@ -256,6 +259,7 @@ def between(low, high):
     return statistics
 
 
+@pytest.mark.long
 @given(st.integers(0, 1000), st.floats(0.05, 1), st.floats(0, 1), st.floats(0.2, 5))
 def test_a_bounded_difference_is_as_surely_negative_as_its_opposite_is_positive(
     seed, near, width, ratio

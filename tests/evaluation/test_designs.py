@@ -82,6 +82,7 @@ def observe(log):
     )
 
 
+@pytest.mark.long
 @given(
     HEADS,
     HEADS,
@@ -135,6 +136,7 @@ def test_a_group_is_an_observation_of_its_own():
     assert len(process.bounds(0.95).low) == 50
 
 
+@pytest.mark.long
 def test_a_log_of_an_earlier_version_has_the_verdict_of_its_time():
     """The figures are those of the version before groups were logged."""
     dice, decisions, exposures, rewards = np.random.default_rng(5), [], [], []
@@ -160,6 +162,7 @@ def test_a_log_of_an_earlier_version_has_the_verdict_of_its_time():
         assert (track["low"][row], track["high"][row]) == pytest.approx(ends, abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gain", [0.4, -0.2])
 def test_a_draft_says_which_pack_is_preferred_and_no_value(gain):
     (result,) = verdicts = memlab.verdict(challenged("draft", extra="auto", gain=gain))
@@ -172,6 +175,7 @@ def test_a_draft_says_which_pack_is_preferred_and_no_value(gain):
     assert verdicts.frame["preference"].to_list() == [True]
 
 
+@pytest.mark.long
 def test_extra_items_of_a_draft_estimate_the_difference():
     result = memlab.verdict(challenged("draft", extra=2, recalls=400))["b"]
     assert not result.preference
@@ -179,6 +183,7 @@ def test_extra_items_of_a_draft_estimate_the_difference():
     assert result.difference.low <= 0.8 <= result.difference.high
 
 
+@pytest.mark.long
 def test_a_draft_and_another_design_are_two_comparisons():
     logs = challenged("draft", extra="auto", recalls=60), challenged("extra", recalls=60)
     shift = [

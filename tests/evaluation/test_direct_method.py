@@ -64,6 +64,7 @@ def test_too_little_to_learn_from_gives_nothing(few):
     assert predicted_rewards(features, reward, answered, cluster, (0, 1)) is None
 
 
+@pytest.mark.long
 def test_the_model_is_reported_next_to_the_estimate_and_named_a_model():
     world = World(clusters=6, recalls=50)
     ev = evaluate(world.slates(), ["good", "far"])

@@ -39,6 +39,7 @@ def heads(ev, name):
     return result
 
 
+@pytest.mark.long
 def test_they_are_the_recalls_whose_heads_are_furthest_apart(ev):
     mixed, logged = heads(ev, "mixed"), heads(ev, "logged")
     by_hand = sorted(mixed, key=lambda recall: (-distance(mixed[recall], logged[recall]), recall))[

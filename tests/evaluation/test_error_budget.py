@@ -55,6 +55,7 @@ def test_the_shares_are_fixed_and_sum_to_the_error():
     assert sum(errors) < 0.05
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", ["extra", "lot", "ab"])
 @pytest.mark.parametrize("after", [1, 150, 299])
 def test_a_later_challenge_changes_no_bit_of_a_running_one(design, after):
@@ -66,6 +67,7 @@ def test_a_later_challenge_changes_no_bit_of_a_running_one(design, after):
     assert both["c"].level == level_of(2, 0.95)
 
 
+@pytest.mark.long
 def test_asked_by_name_the_share_is_the_same():
     slates = with_second(challenged("extra"), after=100)
     every = memlab.verdict(slates)
@@ -73,6 +75,7 @@ def test_asked_by_name_the_share_is_the_same():
         assert figures(memlab.verdict(slates, name)[name]) == figures(every[name])
 
 
+@pytest.mark.long
 def test_a_longer_log_keeps_the_share_of_each_comparison():
     """A look at each length: the share of the first is the same at all of them."""
     slates = with_second(challenged("extra"), after=100)
@@ -83,6 +86,7 @@ def test_a_longer_log_keeps_the_share_of_each_comparison():
         )
 
 
+@pytest.mark.long
 def test_another_version_is_another_comparison_and_the_old_one_goes_on_with_its_share():
     slates = challenged("extra", recalls=90)
     decisions = slates.decisions.collect()
@@ -99,6 +103,7 @@ def test_another_version_is_another_comparison_and_the_old_one_goes_on_with_its_
     assert of(["a", "z", "y"]).number == 3
 
 
+@pytest.mark.long
 def test_a_lab_that_starts_another_challenge_keeps_its_verdict(trigrams):
     """On the same recalls of one lab: the second challenge starts after them, and was logged."""
     clock = memlab.ManualClock("2026-03-01")
@@ -166,6 +171,7 @@ def cut(slates, start, stop):
     return Slates(*(table.filter(pl.col("decision").is_in(kept)) for table in tables))
 
 
+@pytest.mark.long
 def test_every_part_of_a_log_has_the_level_of_the_whole(birds):
     lab, recall = birds
     for source in (BLIND, WORDS, NEAR):
@@ -198,6 +204,7 @@ def test_the_event_states_number_and_share_and_a_reopened_lab_counts_on(disk):
         assert (again.number, again.share) == (1, pytest.approx(6 / np.pi**2))
 
 
+@pytest.mark.long
 def test_a_challenge_without_a_recall_has_spent_its_share(birds):
     lab, recall = birds
     lab.challenge(BLIND)
@@ -207,6 +214,7 @@ def test_a_challenge_without_a_recall_has_spent_its_share(birds):
     assert numbers_of(lab.slates())["words"] == (2, level_of(2, 0.95))
 
 
+@pytest.mark.long
 def test_a_new_live_pack_begins_a_comparison_and_the_old_one_keeps_its_number(birds):
     lab, recall = birds
     lab.challenge(WORDS)
@@ -225,6 +233,7 @@ def test_a_new_live_pack_begins_a_comparison_and_the_old_one_keeps_its_number(bi
     }
 
 
+@pytest.mark.long
 def test_designs_with_one_estimand_continue_a_comparison(birds):
     lab, recall = birds
     for design, number in (("extra", 1), ("lot", 1), ("ab", 2), ("extra", 1)):
@@ -249,6 +258,7 @@ def without_numbers(slates):
     return Slates(changed, slates.candidates, slates.exposures, slates.feedback)
 
 
+@pytest.mark.long
 def test_a_challenge_from_before_is_counted_in_its_log(birds):
     lab, recall = birds
     lab.challenge(BLIND)
@@ -263,6 +273,7 @@ def test_a_challenge_from_before_is_counted_in_its_log(birds):
     }
 
 
+@pytest.mark.long
 def test_an_old_challenge_never_shares_a_number_with_a_new_one():
     """Recalls of a new comparison state number 3; an old one that begins later has 4."""
     slates = challenged("extra", recalls=60)

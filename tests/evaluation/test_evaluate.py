@@ -26,6 +26,7 @@ def many():
     return evaluate(MANY.slates(), ["good", "noise", "far"])
 
 
+@pytest.mark.long
 def test_the_truth_lies_in_the_intervals_and_the_better_policy_is_found(many):
     for name, score in (("good", "good"), ("noise", "noise"), ("logged", "plain")):
         value = row(many, name).value
@@ -43,11 +44,13 @@ def test_the_truth_lies_in_the_intervals_and_the_better_policy_is_found(many):
     assert "good would have done better than logged." in repr(many)
 
 
+@pytest.mark.long
 def test_the_policy_that_logged_is_worth_the_mean_of_its_log(many):
     earned = np.where(MANY.rank <= MANY.limit, MANY.reward, 0).sum(axis=1).mean()
     assert row(many, "logged").value.value == pytest.approx(earned)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("estimator", ["snips", "ht"])
 def test_the_value_is_that_of_a_loop_over_recalls(estimator):
     ev = evaluate(FEW.slates(), ["good"], estimator=estimator)
@@ -96,6 +99,7 @@ def half_supported(reward):
     return world, frames
 
 
+@pytest.mark.long
 def test_unsupported_items_widen_the_interval_by_the_range_of_rewards():
     world, frames = half_supported(1.0)
     ev = evaluate(world.slates(**frames), ["half"])
@@ -129,6 +133,7 @@ def test_bounds_decide_when_even_the_worst_case_is_better():
     assert "below would have done better than logged." in repr(ev)
 
 
+@pytest.mark.long
 def test_a_deterministic_log_gives_a_sharp_value_only_to_logged_items():
     world = World(clusters=10, recalls=30, rate=0.0)
     ev = evaluate(world.slates(), ["good", pl.col("plain").alias("same")])
@@ -141,6 +146,7 @@ def test_a_deterministic_log_gives_a_sharp_value_only_to_logged_items():
     assert ev.model_values["good"] == pytest.approx(world.value("good"), abs=0.4)
 
 
+@pytest.mark.long
 def test_unknown_propensities_are_refused():
     frames = FEW.frames()
     bare = {name: frames[name].drop("propensity") for name in ("candidates", "exposures")}
@@ -154,6 +160,7 @@ def test_unknown_propensities_are_refused():
     assert ev.observed.value == known.observed.value
 
 
+@pytest.mark.long
 def test_a_log_of_shown_items_alone_has_unknown_support():
     frames = FEW.frames()
     candidates = frames["candidates"].with_columns(propensity=pl.lit(None, dtype=pl.Float64))
@@ -163,6 +170,7 @@ def test_a_log_of_shown_items_alone_has_unknown_support():
     assert any("unsupported items is unknown" in line for line in ev.details)
 
 
+@pytest.mark.long
 def test_propensities_that_are_not_those_of_the_draws_are_found_out():
     frames = FEW.frames()
     wrong = pl.when(pl.col("propensity") < 1).then(pl.col("propensity") / 3).otherwise("propensity")
@@ -172,6 +180,7 @@ def test_propensities_that_are_not_those_of_the_draws_are_found_out():
     assert "balance" in closed(evaluate(FEW.slates(**changed), ["good"]), "good")
 
 
+@pytest.mark.long
 def test_a_day_with_a_single_cluster_query_and_policy():
     frames = World(clusters=1, recalls=60).frames()
     day = frames["decisions"].with_columns(at=pl.lit(frames["decisions"]["at"][0]))
@@ -187,6 +196,7 @@ def test_a_day_with_a_single_cluster_query_and_policy():
     assert not single.ranked
 
 
+@pytest.mark.long
 def test_a_log_of_one_cluster_falls_into_days():
     ev = evaluate(World(clusters=1, recalls=240).slates(), ["good"])
     assert ev.clusters == 10
@@ -197,6 +207,7 @@ def test_a_log_of_one_cluster_falls_into_days():
         evaluate(World(clusters=1, recalls=240).slates(), ["good"], cluster="user")
 
 
+@pytest.mark.long
 def test_recalls_that_earn_alike_are_not_taken_as_independent():
     world = World(clusters=12, recalls=40, spread=2.0, seed=4)
     frames = world.frames()
@@ -207,6 +218,7 @@ def test_recalls_that_earn_alike_are_not_taken_as_independent():
     assert "independence" not in closed(evaluate(world.slates(), ["good"]), "good")
 
 
+@pytest.mark.long
 def test_the_baseline_may_be_named():
     ev = evaluate(FEW.slates(), ["good", "noise"], baseline="noise")
     assert ev.baseline == "noise"
@@ -217,6 +229,7 @@ def test_the_baseline_may_be_named():
         evaluate(FEW.slates(), ["good"], baseline="goood")
 
 
+@pytest.mark.long
 def test_differences_are_paired():
     """Policies that share most of their head differ with far less error than their values have."""
     ev = evaluate(MANY.slates(), ["good"])
@@ -224,6 +237,7 @@ def test_differences_are_paired():
     assert gap.error < 0.8 * value.error
 
 
+@pytest.mark.long
 def test_other_evaluated_policies_change_no_value():
     alone = row(evaluate(MANY.slates(), ["good"]), "good")
     together = evaluate(MANY.slates(), ["noise", "far", "good"])
@@ -235,6 +249,7 @@ def test_other_evaluated_policies_change_no_value():
     assert alone.difference.at_level(1 - 0.05 / compared) == values.difference
 
 
+@pytest.mark.long
 def test_the_number_of_recalls_that_would_do_is_told():
     ev = evaluate(World(clusters=16, recalls=40, seed=3).slates(), ["good", "noise"])
     first, second, count = ev.needed
@@ -243,6 +258,7 @@ def test_the_number_of_recalls_that_would_do_is_told():
     assert f"Separating {first} and {second} needs about" in repr(ev) or count <= 640
 
 
+@pytest.mark.long
 def test_the_need_of_a_withheld_policy_is_stated_once():
     """Either recalls alone would do, or nothing says that they would."""
     short = evaluate(World(clusters=8, recalls=6, limit=2, rate=0.9, seed=3).slates(), ["good"])
@@ -266,6 +282,7 @@ def test_the_need_of_a_withheld_policy_is_stated_once():
     ]
 
 
+@pytest.mark.long
 def test_a_level_widens_intervals():
     narrow, wide = (
         row(evaluate(FEW.slates(), ["good"], level=level), "good").value for level in (0.8, 0.99)
@@ -306,6 +323,7 @@ def test_silence_is_not_a_no_unless_said():
     assert few.silent == pytest.approx(0.05, abs=0.02)
 
 
+@pytest.mark.long
 def test_a_log_of_one_reward_does_not_say_what_silence_means():
     clicks = {"feedback": MANY.frames()["feedback"].filter(pl.col("reward") == 1)}
     with pytest.raises(InputError, match="Every reward in the log is 1"):
@@ -315,6 +333,7 @@ def test_a_log_of_one_reward_does_not_say_what_silence_means():
     ).value.low < MANY.value("good")
 
 
+@pytest.mark.long
 def test_silence_that_follows_the_score_is_not_left_out_but_weighed():
     dice = np.random.default_rng(6)
     chance = 1 / (1 + np.exp(-MANY.plain))
@@ -337,6 +356,7 @@ def test_silence_that_follows_the_score_is_not_left_out_but_weighed():
     assert row(weighed, "good").value.low < MANY.value("good") < row(weighed, "good").value.high
 
 
+@pytest.mark.long
 def test_rewards_that_come_late_wait_for_their_horizon():
     """A reward comes at once and its absence is told two days later: an open window would count the first alone."""
     frames = MANY.frames()
@@ -351,6 +371,7 @@ def test_rewards_that_come_late_wait_for_their_horizon():
     assert row(naive, "logged").value.value > row(fair, "logged").value.value
 
 
+@pytest.mark.long
 def test_frames_diagnostics_and_settings():
     ev = evaluate(FEW.slates(), ["good", "far"], horizon="1h", missing="zero")
     assert ev.frame.columns == [
@@ -386,6 +407,7 @@ def test_arguments_that_make_no_sense_are_refused(arguments, error, reason):
         evaluate(FEW.slates(), ["good"], **arguments)
 
 
+@pytest.mark.long
 def test_a_declared_range_of_rewards_is_kept_to():
     frames = FEW.frames()
     frames["feedback"] = frames["feedback"].with_columns(pl.col("reward") * 5)
@@ -399,6 +421,7 @@ def test_a_declared_range_of_rewards_is_kept_to():
     )
 
 
+@pytest.mark.long
 def test_two_columns_of_anybodys_csv(tmp_path):
     frames = FEW.frames()
     wide = frames["candidates"].join(
@@ -430,6 +453,7 @@ def test_two_columns_of_anybodys_csv(tmp_path):
     )
 
 
+@pytest.mark.long
 def test_a_lab_repeats_its_logged_recalls(lab, clock):
     """A pack with another damping is asked of the state before each recall; without edges it finds the same."""
     lab.policies.use(
@@ -472,6 +496,7 @@ def test_every_pair_is_either_different_or_indistinguishable():
         ev.pairs(adjust="holm")
 
 
+@pytest.mark.long
 def test_the_text_ends_with_a_single_next_step():
     """A gate that no number of recalls opens comes before more recalls; a finding needs no step."""
     better = evaluate(MANY.slates(), ["good"])

@@ -55,6 +55,7 @@ def places(failures):
     return dict(zip(failures.rows["ref"], failures.rows["place"], strict=True))
 
 
+@pytest.mark.long
 def test_each_of_the_four_places(agent, clock):
     (hits,) = ask_all(agent, clock, "tea")
     head, pool = list(hits.ids), hits.slate.frame["memory_id"].to_list()
@@ -82,6 +83,7 @@ def test_each_of_the_four_places(agent, clock):
     json.dumps(failures.to_dict())
 
 
+@pytest.mark.long
 def test_shares_are_those_of_wanted_memories_with_intervals_by_cluster(agent, clock):
     hits = ask_all(agent, clock, "tea", "milk", "lemon", "herbs")
     labels = pl.DataFrame(
@@ -98,6 +100,7 @@ def test_shares_are_those_of_wanted_memories_with_intervals_by_cluster(agent, cl
     assert "4 clusters (decision)" in failures.method
 
 
+@pytest.mark.long
 def test_nothing_known_is_counted_and_no_failure(agent, clock):
     ask_all(agent, clock, "tea", "who is Ada?", "milk")
     failures = memlab.failures(
@@ -108,6 +111,7 @@ def test_nothing_known_is_counted_and_no_failure(agent, clock):
     assert "1 with none known" in repr(failures)
 
 
+@pytest.mark.long
 def test_judged_labels_of_relevance_0_are_not_wanted(agent, clock):
     (hits,) = ask_all(agent, clock, "tea")
     labels = pl.DataFrame(
@@ -116,6 +120,7 @@ def test_judged_labels_of_relevance_0_are_not_wanted(agent, clock):
     assert memlab.failures(agent, labels).rows["memory_id"].to_list() == [1]
 
 
+@pytest.mark.long
 def test_without_labels_a_success_is_what_was_wanted(trigrams, clock):
     pack = PACK + "(setting probe-rate 1) (setting probes 1)"
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
@@ -129,6 +134,7 @@ def test_without_labels_a_success_is_what_was_wanted(trigrams, clock):
         assert any("read from feedback" in note for note in failures.notes)
 
 
+@pytest.mark.long
 def test_a_ref_is_looked_for_in_the_project_of_the_recall(agent, clock):
     agent.remember("coffee is black", ref="t1", project="web")
     agent.remember("coffee is brown", ref="w2", project="web")
@@ -138,6 +144,7 @@ def test_a_ref_is_looked_for_in_the_project_of_the_recall(agent, clock):
     assert places(failures)["w2"] == "never stored"
 
 
+@pytest.mark.long
 def test_a_memory_stored_after_the_query_counts_as_not_stored(agent, clock):
     ask_all(agent, clock, "coffee")
     clock.advance(days=1)
@@ -145,6 +152,7 @@ def test_a_memory_stored_after_the_query_counts_as_not_stored(agent, clock):
     assert places(memlab.failures(agent, wanted(("coffee", "late")))) == {"late": "never stored"}
 
 
+@pytest.mark.long
 def test_a_forgotten_memory_is_reported_as_forgotten(agent, clock):
     agent.forget(1)
     ask_all(agent, clock, "tea with milk")
@@ -152,6 +160,7 @@ def test_a_forgotten_memory_is_reported_as_forgotten(agent, clock):
     assert (row["place"], row["status"]) == ("not in the pool", "forgotten")
 
 
+@pytest.mark.long
 def test_slates_alone_do_with_ids(agent, clock):
     (hits,) = ask_all(agent, clock, "tea")
     tables = agent.slates()
@@ -169,6 +178,7 @@ def test_slates_alone_do_with_ids(agent, clock):
         memlab.failures(log, wanted(("tea", "t1")))
 
 
+@pytest.mark.long
 def test_labels_that_say_nothing_are_refused(agent, clock):
     ask_all(agent, clock, "tea")
     with pytest.raises(InputError, match="no column decision or question"):
@@ -187,6 +197,7 @@ def test_every_stage_has_a_description():
     assert list(PLACES) == ["never stored", "not in the pool", "ranked out", "shown and unused"]
 
 
+@pytest.mark.long
 def test_the_command(run, json_of, tmp_path):
     run("remember", "day.memlab", "tea with milk")
     run("recall", "day.memlab", "tea")

@@ -90,6 +90,7 @@ def test_bounds_hold_whatever_the_unsupported_earn(unsupported, earned, estimato
     assert high - low == pytest.approx(unsupported)
 
 
+@pytest.mark.long
 @given(items, sures, items, sures)
 def test_a_difference_is_that_of_its_arms(rows, sure, others, other_sure):
     for estimator in ("ht", "snips"):

@@ -73,6 +73,7 @@ def test_without_a_group_of_all_recalls_nothing_is_known():
     assert (np.isnan(bounds.mean[0]), bounds.low[0], bounds.high[0]) == (True, -np.inf, np.inf)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("above", [True, False])
 def test_earlier_recalls_are_decided_as_if_the_log_ended_there(above):
     dice = np.random.default_rng(6)
@@ -116,6 +117,7 @@ SESSIONS = [f"s{number // 12}" for number in range(300)]
 LOUD = [number // 48 == 3 for number in range(300)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", ["extra", "lot", "ab"])
 def test_honest_sessions_give_the_verdict(design):
     log = with_groups(challenged(design), session=SESSIONS)
@@ -128,6 +130,7 @@ def test_honest_sessions_give_the_verdict(design):
     assert (sessions["low"] < sessions["difference"]).all()
 
 
+@pytest.mark.long
 def test_one_hostile_session_is_named_and_gives_no_verdict():
     slates = challenged("extra", gain=-0.05, seed=2)
     hostile = np.flatnonzero(LOUD).tolist()
@@ -157,6 +160,7 @@ def sum_loud(track):
     return sums[np.array(LOUD)].sum()
 
 
+@pytest.mark.long
 def test_a_log_of_one_session_gives_no_verdict():
     result = memlab.verdict(with_groups(challenged("extra"), session=["s"] * 300))["b"]
     assert result.better is None
@@ -165,6 +169,7 @@ def test_a_log_of_one_session_gives_no_verdict():
     assert (row["share"], row["difference"], row["better"]) == (1.0, None, None)
 
 
+@pytest.mark.long
 def test_recalls_without_a_session_are_never_left_out():
     names = [None if number < 290 else "s" for number in range(300)]
     result = memlab.verdict(with_groups(challenged("extra"), session=names))["b"]
@@ -175,6 +180,7 @@ def test_recalls_without_a_session_are_never_left_out():
     assert nameless.influence.filter(kind="session").is_empty()
 
 
+@pytest.mark.long
 def test_a_project_that_matters_is_named_and_leaves_the_verdict():
     projects = ["main" if number < 270 else "side" for number in range(300)]
     log = with_groups(challenged("extra", gain=0.3), session=SESSIONS, project=projects)
@@ -186,6 +192,7 @@ def test_a_project_that_matters_is_named_and_leaves_the_verdict():
     assert result.rests_on in result.sentence
 
 
+@pytest.mark.long
 def test_a_project_that_turns_the_verdict_withholds_it():
     projects = ["loud" if number % 3 == 0 else "quiet" for number in range(600)]
     log = challenged("ab", recalls=600, gain=-0.2)
@@ -196,6 +203,7 @@ def test_a_project_that_turns_the_verdict_withholds_it():
     assert "without project loud (33% of the recalls), live is better" in result.details
 
 
+@pytest.mark.long
 def test_two_versions_of_one_pack_are_told_by_the_sign():
     """Both packs are named b, and the verdict turns without the loud project."""
     projects = ["loud" if number % 3 == 0 else "quiet" for number in range(600)]
@@ -208,6 +216,7 @@ def test_two_versions_of_one_pack_are_told_by_the_sign():
     assert "gate single project" in memlab.verdict(log)["b"].title
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "values", [[[1]] * 300, [{"a": 1}] * 300, [b"\xff"] * 300, list(range(300)), [1.5] * 300]
 )
@@ -218,6 +227,7 @@ def test_columns_of_any_type_name_groups_or_none(values):
     assert result.influence.columns == memlab.verdict(challenged("extra"))["b"].influence.columns
 
 
+@pytest.mark.long
 def test_control_characters_of_a_name_are_not_printed():
     names = ["\x1b[31mred"] * 300
     assert (
@@ -225,6 +235,7 @@ def test_control_characters_of_a_name_are_not_printed():
     )
 
 
+@pytest.mark.long
 def test_the_time_of_a_verdict_is_that_from_which_no_session_decides():
     times = np.datetime64("2026-01-01", "us") + np.arange(300) * np.timedelta64(1, "h")
     at = pl.Series(times).dt.replace_time_zone("UTC")
@@ -243,6 +254,7 @@ def test_the_time_of_a_verdict_is_that_from_which_no_session_decides():
     assert [look(first - 1), look(first)] == [None, "b"]
 
 
+@pytest.mark.long
 def test_a_block_has_a_bounded_weight():
     users = np.repeat(np.arange(12), 25)
     users[150:] = np.arange(100, 250)
@@ -257,6 +269,7 @@ def test_a_block_has_a_bounded_weight():
     assert result.track["difference"].to_numpy() == pytest.approx(expected)
 
 
+@pytest.mark.long
 def test_blocks_reach_a_verdict():
     users = np.repeat(np.arange(150), 8)
     log = challenged("lot", recalls=1200, users=users.tolist(), gain=0.6, seed=1)
@@ -291,6 +304,7 @@ def test_a_hostile_session_rarely_names_a_pack_in_a_tie():
     assert level_without(0.95) == pytest.approx(0.8)
 
 
+@pytest.mark.long
 def test_the_page_names_the_groups_that_matter_most(tmp_path):
     slates = challenged("extra", gain=-0.05, seed=2)
     names = ["<b>loud</b>" if loud else name for loud, name in zip(LOUD, SESSIONS, strict=True)]

@@ -28,6 +28,7 @@ def delete_clusters(groups, level=0.95):
 GROUPS = st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=5), min_size=2, max_size=40)
 
 
+@pytest.mark.long
 @given(GROUPS)
 def test_it_is_the_mean_of_all_values_with_each_cluster_left_out(groups):
     values = [value for group in groups for value in group]
@@ -49,6 +50,7 @@ def test_over_clusters_of_equal_size_it_is_t_over_the_cluster_means(groups):
     assert (interval.value, interval.low, interval.high) == pytest.approx(expected, abs=1e-8)
 
 
+@pytest.mark.long
 def test_unequal_clusters_of_unequal_means_are_covered():
     """An interval of the mean over clusters contains the mean over values in .43 of these samples."""
     draw = np.random.default_rng(8)

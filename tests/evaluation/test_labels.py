@@ -27,6 +27,7 @@ def labels(world=WORLD, threshold=0.75):
     return frame.with_columns(relevance=pl.Series((world.truth.ravel() > threshold).astype(int)))
 
 
+@pytest.mark.long
 def test_the_metrics_are_those_of_ir_measures():
     judged = labels()
     ev = evaluate(WORLD.slates(), ["good", "noise"], labels=judged)
@@ -50,6 +51,7 @@ def test_the_metrics_are_those_of_ir_measures():
         assert row.value.value == row.metrics["recall@5"]
 
 
+@pytest.mark.long
 def test_one_short_list_does_not_decide_the_metric():
     """One recall of 48 was asked for one result; the logged pools have all ranks."""
     slates = WORLD.slates()
@@ -86,6 +88,7 @@ def test_a_metric_is_one_of_labels():
         evaluate(WORLD.frames()["candidates"].lazy(), ["good"], metric="recall@5")
 
 
+@pytest.mark.long
 def test_a_recall_without_relevant_items_has_no_value():
     judged = labels()
     some = judged.filter(pl.col("decision") <= 40)
@@ -106,6 +109,7 @@ def test_evidence_outside_the_pool_counts_against_every_policy():
     assert next(row for row in ev.rows if row.policy == "good").metrics["recall_all@5"] < 1
 
 
+@pytest.mark.long
 def test_feedback_is_not_read():
     broken = WORLD.frames()["feedback"].with_columns(reward=pl.lit(float("nan")))
     with pytest.raises(InputError):
@@ -116,6 +120,7 @@ def test_feedback_is_not_read():
     assert "recall@5 by labels" in repr(ev)
 
 
+@pytest.mark.long
 def test_a_better_ranking_is_found_and_an_equal_one_is_not():
     world = World(clusters=35, recalls=10, pool=20, limit=5, seed=5)
     world.plain_again = world.plain

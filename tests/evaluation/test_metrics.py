@@ -23,6 +23,7 @@ ORACLES = {
 }
 
 
+@pytest.mark.long
 @examples(100)
 @given(st.data(), st.integers(1, 20))
 def test_equal_to_ir_measures(data, cut):
@@ -45,6 +46,7 @@ def test_equal_to_ir_measures(data, cut):
         np.testing.assert_allclose(measure(judged, f"{name}@{cut}"), expected, atol=1e-12)
 
 
+@pytest.mark.long
 @examples(100)
 @given(rankings, st.data(), st.integers(1, 19))
 def test_properties_of_metrics_for_any_ranking(runs, data, cut):

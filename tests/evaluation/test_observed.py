@@ -39,6 +39,7 @@ def rewards(log):
     return log.decisions.collect().join(sums, on="decision").sort("decision")
 
 
+@pytest.mark.long
 def test_the_facts_are_those_of_the_tables(log):
     frame, facts = rewards(log), evaluate(log, ["companion"]).observed
     assert (facts.recalls, facts.queries) == (42, 14)
@@ -50,6 +51,7 @@ def test_the_facts_are_those_of_the_tables(log):
     assert facts.frame["recalls"].to_list() == [3] * 14
 
 
+@pytest.mark.long
 def test_the_same_query_is_one_cluster(log):
     frame, ev = rewards(log), evaluate(log, ["companion"])
     assert (ev.clusters, ev.observed.unit) == (14, "query")
@@ -63,6 +65,7 @@ def test_the_same_query_is_one_cluster(log):
     assert evaluate(log, ["companion"], cluster="decision").clusters == 42
 
 
+@pytest.mark.long
 def test_the_policy_that_logged_has_a_value_and_others_one_sentence_each(log):
     ev = evaluate(log, ["memlab", "companion", "actr"])
     values = {row.policy: row.value for row in ev.rows}
@@ -116,6 +119,7 @@ def test_a_policy_that_was_not_shown_is_no_fact():
     assert ev.observed.value.value > 0
 
 
+@pytest.mark.long
 def test_missing_feedback_is_counted_and_not_guessed():
     world = World(clusters=6, recalls=20, seed=1)
     frames = world.frames()

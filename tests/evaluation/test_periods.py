@@ -25,6 +25,7 @@ def test_a_total_fall_is_seen_in_a_few_blocks():
     assert Bets(np.ones(60)).evidence_above(Bets(np.zeros(2))) > 66
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "mean", [0.2, *(pytest.param(mean, marks=pytest.mark.slow) for mean in (0.5, 0.9, 0.98))]
 )
@@ -44,6 +45,7 @@ def test_without_a_fall_the_bet_is_hardly_ever_won_at_any_look(mean):
     assert won <= 10  # of 200: the bet is held to .05, and does better
 
 
+@pytest.mark.long
 def test_bounds_hold_and_close_in():
     dice, held = np.random.default_rng(3), 0
     for _ in range(200):
@@ -147,6 +149,7 @@ def hashes(lab):
         return versions.pack_hashes
 
 
+@pytest.mark.long
 def test_periods_of_a_lab(lived):
     result = compare_periods(lived, hashes(lived), missing="censor")
     (earlier,) = result.earlier
@@ -163,6 +166,7 @@ def test_periods_of_a_lab(lived):
     assert "The versions were live at different times" in result.notes[0]
 
 
+@pytest.mark.long
 def test_the_treatment_of_missing_feedback_follows_the_argument(lived):
     with pytest.raises(InputError, match="set what missing feedback counts as"):
         compare_periods(lived, hashes(lived))
@@ -174,6 +178,7 @@ def test_the_treatment_of_missing_feedback_follows_the_argument(lived):
     assert bounds.earlier[0].evidence < zero.earlier[0].evidence
 
 
+@pytest.mark.long
 def test_a_pack_that_answered_nothing_costs_no_evidence(lived):
     packs = hashes(lived)
     alone = compare_periods(lived, packs, missing="censor").earlier[0]
@@ -187,6 +192,7 @@ def test_a_pack_that_answered_nothing_costs_no_evidence(lived):
     )
 
 
+@pytest.mark.long
 def test_clusters_and_horizons(lived):
     by_recall = compare_periods(lived, hashes(lived), missing="censor", cluster="decision")
     assert by_recall.live.blocks == 11
@@ -197,6 +203,7 @@ def test_clusters_and_horizons(lived):
         compare_periods(lived, hashes(lived), missing="censor", cluster="nothing")
 
 
+@pytest.mark.long
 def test_only_packs_that_were_live_are_compared(lived):
     for _ in range(5):
         for hit in lived.recall("rust", limit=3, pack="memlab"):
@@ -206,6 +213,7 @@ def test_only_packs_that_were_live_are_compared(lived):
     assert compare_periods(lived, ["unknown"], missing="censor").live is None
 
 
+@pytest.mark.long
 def test_delayed_judgements_wait_for_the_usual_delay(trigrams):
     """Failures are told at once and successes two days later: the latest days would seem worse."""
     clock, waiting = memlab.ManualClock("2026-03-01T12:00:00"), []

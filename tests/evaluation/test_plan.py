@@ -25,6 +25,7 @@ def design(plan, policy, name):
     )
 
 
+@pytest.mark.long
 def test_a_challenge_needs_fewer_recalls_than_probes(plan):
     probes, extra, more = (
         design(plan, "good", name)["one_look"]

@@ -60,6 +60,7 @@ def test_strata_compare_items_with_their_own_slate_and_add_up_over_parts_of_a_lo
         ]
 
 
+@pytest.mark.long
 def test_the_test_by_strata_is_a_t_test_of_products_of_residuals():
     score, rank, position, reward = slates_of(2, 60, STEEP)
     recall = np.repeat(np.arange(60), 20)
@@ -90,6 +91,7 @@ def test_nine_tenths_of_the_error_are_spent_on_a_fall():
     assert np.isnan(falling_p(dice.normal(size=29)))
 
 
+@pytest.mark.long
 def test_scores_that_mean_more_for_one_query_accuse_no_position():
     """Rewards follow the standing within the slate; strata of raw scores rejected most of these logs."""
     sound = [p_of(*slates_of(seed, 300)) for seed in range(40)]
@@ -97,6 +99,7 @@ def test_scores_that_mean_more_for_one_query_accuse_no_position():
     assert all(p_of(*slates_of(seed, 300, STEEP)) < 0.01 for seed in range(10))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", [["old", "new"], ["new", "old"]])
 def test_a_log_without_score_is_tested_by_the_column_that_ranked_it(order):
     score, _, position, reward = slates_of(3, 300, STEEP)
@@ -140,6 +143,7 @@ def test_a_log_without_score_is_tested_by_the_column_that_ranked_it(order):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", ["extra", "lot"])
 def test_packs_that_show_the_same_are_told_so(design, monkeypatch):
     import test_verdicts

@@ -46,6 +46,7 @@ def test_recalls_with_more_answers_than_others_do_not_thereby_earn_alike():
     assert "independence" not in result
 
 
+@pytest.mark.long
 def test_the_heads_of_a_third_pack_count_for_neither_of_the_two(lab, clock):
     lab.remember([f"note {number} on the tide" for number in range(20)])
     for pack in ("words", "other"):

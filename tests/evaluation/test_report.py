@@ -74,6 +74,7 @@ def test_the_report_is_whole_and_asks_for_nothing(html):
     assert "prefers-color-scheme: dark" in html
 
 
+@pytest.mark.long
 def test_the_report_says_what_must_be_said(html, ev):
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
     for wanted in (
@@ -92,6 +93,7 @@ def test_the_report_says_what_must_be_said(html, ev):
     assert "<i>1</i>" not in html
 
 
+@pytest.mark.long
 def test_the_report_says_what_missing_feedback_counts_as(tmp_path):
     zero = evaluate(WORLD.slates(**WORLD.frames()), ["noise"], missing="zero").report(
         tmp_path / "out.html"
@@ -111,6 +113,7 @@ def test_a_report_that_cannot_be_written_is_refused(ev, tmp_path):
         ev.report(tmp_path / "file" / "out.html")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["leaderboard", "weights", "disagreement"])
 def test_figures_are_matplotlibs(ev, kind, tmp_path):
     figure = ev.figure(kind)
@@ -118,6 +121,7 @@ def test_figures_are_matplotlibs(ev, kind, tmp_path):
     assert figure.axes
 
 
+@pytest.mark.long
 def test_a_figure_is_drawn_on_the_callers_axes(ev):
     own = Figure()
     left, right = own.subplots(1, 2)
@@ -133,6 +137,7 @@ def test_a_figure_has_a_line_for_each_policy(ev):
     assert sorted(labels) == sorted(row.policy for row in ev.rows)
 
 
+@pytest.mark.long
 def test_unknown_figures_are_refused(ev):
     with pytest.raises(UnknownName, match="Did you mean leaderboard"):
         ev.figure("leaderbord")
@@ -188,6 +193,7 @@ def test_a_reason_that_policies_share_is_told_once():
     assert "60 recalls in 1 cluster;" in repr(ev)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_no_line_is_wider_than_the_terminal(width):
     relevance = pl.Series((WORLD.truth.ravel() > 0.7).astype(int))
@@ -209,12 +215,14 @@ def test_no_line_is_wider_than_the_terminal(width):
         assert set(head) < set(full)
 
 
+@pytest.mark.long
 def test_stars_mark_what_is_significant():
     ev = evaluate(World(clusters=40, recalls=50).slates(), ["good"])
     assert "**" in repr(ev).splitlines()[5]
     assert "better" in repr(ev).splitlines()[5]
 
 
+@pytest.mark.long
 def test_a_figure_shows_itself_in_a_notebook():
     figure = draw_figure(lambda axes: axes.plot([0, 1], [0, 1]), width=3, height=2)
     assert png_of(figure).startswith(b"\x89PNG")
@@ -256,6 +264,7 @@ def unescape(text):
     return out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [r"\input{/etc/passwd}", "[3] & 50% ~ #1_a^b $x$", "*|<b>|", "a\\\\ -1", "tab\nand \x1b[1m"],
@@ -277,6 +286,7 @@ def test_the_table_for_a_paper_prints_every_name_as_it_is(name):
     assert "seed of the draws: not logged" in text
 
 
+@pytest.mark.long
 def test_the_table_of_verdicts_for_a_paper_names_packs_log_and_seed():
     with memlab.open(seed=11) as lab:
         lab.remember(["The deploy day is Friday.", "Tests run with pytest."])

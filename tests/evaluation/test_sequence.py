@@ -48,6 +48,7 @@ def test_the_factor_is_never_below_that_of_empirical_bernstein(deviation, rate):
     assert np.log1p(rate * deviation) >= bernstein - 1e-9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wide", [False, True])
 def test_the_ends_are_those_of_the_definition(wide):
     """Bisected for each time by a plain loop over rates and observations; two of them from large slates if ``wide``."""
@@ -102,6 +103,7 @@ def slates_of_two_sizes(dice, recalls, chance_own, chance_base):
     ), size * 1.0
 
 
+@pytest.mark.long
 def test_large_slates_among_small_ones_leave_the_truth_as_seldom():
     dice, out = np.random.default_rng(12), 0
     for _ in range(200):
@@ -111,6 +113,7 @@ def test_large_slates_among_small_ones_leave_the_truth_as_seldom():
     assert out / 200 < 0.2
 
 
+@pytest.mark.long
 def test_a_large_slate_does_not_set_the_range_of_all_later_ones():
     """The slate costs about its own share, although its reward may be 50 where the others reach 5."""
     dice, first = np.random.default_rng(13), {5: [], 50: []}
@@ -150,6 +153,7 @@ def test_the_running_mean_of_changing_means_is_held_at_every_look():
     assert out / 1000 < 0.1
 
 
+@pytest.mark.long
 def test_a_difference_is_found_within_little_more_than_twice_the_recalls_of_one_look():
     dice, first = np.random.default_rng(3), []
     for _ in range(40):
@@ -172,6 +176,7 @@ def test_the_mean_lies_within_its_ends_and_the_ends_within_what_is_possible(valu
     assert (interval.high <= 1 + 1e-9).all()
 
 
+@pytest.mark.long
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=60))
 def test_negating_the_values_negates_the_interval(values):
     values, ones = np.array(values), np.ones(len(values))

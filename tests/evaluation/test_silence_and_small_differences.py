@@ -6,6 +6,8 @@ from test_verdicts import challenged
 
 import memlab
 
+pytestmark = pytest.mark.long
+
 
 def half_answered():
     """Return a challenge in which every second item has feedback."""

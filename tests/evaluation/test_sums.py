@@ -132,6 +132,7 @@ def test_an_exact_sum_is_the_sum_of_fractions(values: list[float]) -> None:
         assert round_exact(total) == math.fsum(values)
 
 
+@pytest.mark.long
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.integers(0, 29))
 @example([2.0**-23], 0)  # it has a lower part only
 @examples(200)
@@ -172,6 +173,7 @@ def test_buckets_of_parts_are_the_buckets_of_the_whole() -> None:
 # -- the same results as in memory ------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("columns", "options"),
     [
@@ -207,6 +209,7 @@ def test_sums_evaluate_like_the_log_in_memory(
     assert whole.observed.value.low == pytest.approx(summed.observed.value.low, rel=1e-12)
 
 
+@pytest.mark.long
 def test_the_pairs_and_the_page_of_sums(tmp_path: Path) -> None:
     log = make_log()
     whole = memlab.evaluate(memlab.Slates.from_wide(log, **CLUSTERED), NAMES)
@@ -224,6 +227,7 @@ def test_the_pairs_and_the_page_of_sums(tmp_path: Path) -> None:
     assert "new_score" in str(summed)
 
 
+@pytest.mark.long
 def test_packs_and_texts_are_policies_of_partitions() -> None:
     """Policies are compiled on each partition; the names in the sums are those of the caller."""
     text = "(defpolicy recall-score [old_score x] (+ old_score (* 0.5 x)))"
@@ -243,6 +247,7 @@ def test_packs_and_texts_are_policies_of_partitions() -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_log_of_a_lab_evaluates_like_its_slates(tmp_path: Path) -> None:
     clock = memlab.ManualClock("2026-03-01T12:00:00")
     with memlab.open(tmp_path / "lab", clock=clock) as lab:
@@ -261,6 +266,7 @@ def test_a_log_of_a_lab_evaluates_like_its_slates(tmp_path: Path) -> None:
 # -- however a log is cut ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32), st.integers(1, 6), st.booleans())
 @examples(200, quick=5)
 def test_sums_have_the_same_bits_however_a_log_is_cut(seed: int, parts: int, along: bool) -> None:
@@ -325,6 +331,7 @@ def test_large_logs_fold_and_sample_the_same_recalls() -> None:
 # -- streams ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_folder_of_parquet_is_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files may cut a recall in two; a stream puts it together."""
     for number, start in enumerate(range(0, _LOG.height, 401)):
@@ -337,6 +344,7 @@ def test_a_folder_of_parquet_is_a_log(tmp_path: Path, monkeypatch: pytest.Monkey
         assert memlab.evaluate(source, NAMES, **options).frame.equals(_EXPECTED)
 
 
+@pytest.mark.long
 def test_tables_of_arrow_are_partitions() -> None:
     class Foreign:
         """A table of another library that speaks Arrow's C interface."""
@@ -361,6 +369,7 @@ def test_empty_partitions_add_nothing() -> None:
         empty.evaluate()
 
 
+@pytest.mark.long
 def test_the_same_recall_twice_is_refused() -> None:
     """A worker that returns twice, and a recall that is cut in two."""
     with pytest.raises(
@@ -382,6 +391,7 @@ def test_the_same_recall_twice_is_refused() -> None:
         named + _WHOLE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -428,6 +438,7 @@ def test_sums_of_another_version_are_refused() -> None:
         _WHOLE + 1  # type: ignore[operator]
 
 
+@pytest.mark.long
 def test_a_partition_with_other_columns_is_refused() -> None:
     other = partial(
         _LOG.with_columns(y=pl.col("x") + 1), NAMES, columns=CLUSTERED, missing="censor"
@@ -468,6 +479,7 @@ def test_an_invalid_partition_is_refused_by_row(change: pl.Expr, message: str) -
         partial(_LOG.with_columns(change), NAMES, columns=CLUSTERED, missing="zero")
 
 
+@pytest.mark.long
 def test_small_and_even_logs() -> None:
     """One recall, constant scores, and one reward: gates say what lacks, and nothing fails."""
     one = _LOG.filter(pl.col("query_id") == 3)
@@ -502,6 +514,7 @@ def test_arguments_of_a_log_on_disk(tmp_path: Path) -> None:
         memlab.evaluate(tmp_path, NAMES, columns=CLUSTERED)
 
 
+@pytest.mark.long
 def test_a_wrong_propensity_closes_the_gate_of_sums() -> None:
     """The test of propensities from moments is that of single recalls."""
     log = make_log(recalls=600).with_columns(

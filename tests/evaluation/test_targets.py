@@ -62,6 +62,7 @@ VIVID = """(pack vivid "Settings of its own, and features that do not depend on 
 SIMILAR = '(pack similar "Near.") (defpolicy recall-score [similarity] similarity)'
 
 
+@pytest.mark.long
 def test_every_sort_of_policy_gives_the_same_head():
     log = slates()
     ev = evaluate(
@@ -88,6 +89,7 @@ def test_a_policy_may_read_any_column_of_the_log():
     assert ev.refusals == ()
 
 
+@pytest.mark.long
 def test_names_come_from_what_is_given(tmp_path):
     path = tmp_path / "mine.hy"
     path.write_text(SIMILAR)
@@ -102,6 +104,7 @@ def test_names_come_from_what_is_given(tmp_path):
     assert any(name.startswith("recall-score [") for name in names)
 
 
+@pytest.mark.long
 def test_a_single_policy_need_not_be_in_a_list():
     assert set(kinds(evaluate(slates(), "good"))) == {"logged", "good"}
     assert set(kinds(evaluate(slates(), pl.col("good")))) == {"logged", "good"}
@@ -149,6 +152,7 @@ def test_a_feature_that_the_log_lacks_is_refused_by_name():
     assert ev.frame.filter(pl.col("verdict") == "refused").height == 2
 
 
+@pytest.mark.long
 def test_a_log_without_fingerprints_is_taken_at_its_word_and_says_so():
     ev = evaluate(slates(), [VIVID])
     assert any("no fingerprints" in note for note in ev.notes)
@@ -185,6 +189,7 @@ def test_another_embedder_is_refused():
     assert "similarity, which depends on embedder" in refusal(ev, "similar")
 
 
+@pytest.mark.long
 def test_a_log_of_two_meanings_or_of_an_older_schema_is_refused():
     first = logged_by(load_pack("memlab"))
     second = logged_by(load_pack("memlab"), embedder="another")
@@ -227,6 +232,7 @@ class TestWhatADefaultLogLeavesOut:
         assert "phrase" not in log.fingerprints(decision)
         assert "similarity" in log.fingerprints(decision)
 
+    @pytest.mark.long
     def test_a_pack_that_reads_it_is_recalled_again_and_has_it(self, log, lab):
         ev = evaluate(log, [self.PHRASES], missing="zero")
         assert kinds(ev)["phrases"] == "re-recalled"
@@ -234,10 +240,12 @@ class TestWhatADefaultLogLeavesOut:
         assert target.memory.to_list() == [4, 4]
         assert target.pool.filter(pl.col("phrase") == 1.0)["memory_id"].to_list() == [4, 4]
 
+    @pytest.mark.long
     def test_a_policy_alone_is_refused_by_name(self, log):
         ev = evaluate(log, ["(fn [phrase] phrase)"], missing="zero")
         assert "it reads phrase, which is not in the log" in ev.refusals[0].reason.lower()
 
+    @pytest.mark.long
     def test_where_a_later_pack_kept_it_the_earlier_recalls_do_not_pass_for_it(self, log, lab):
         lab.policies.use(self.PHRASES)
         lab.feedback(lab.recall("who called a board meeting?", limit=1)[0], "success")
@@ -326,6 +334,7 @@ def test_a_state_that_cannot_be_had_again_refuses_the_policy():
     assert "recall 7 cannot be repeated" in refusal(evaluate(log, [OTHER, "good"]), "spread")
 
 
+@pytest.mark.long
 def test_scores_that_are_no_numbers_are_reported_and_never_shown():
     scores = WORLD.good.ravel().copy()
     scores[:3] = np.nan
@@ -343,6 +352,7 @@ def test_words_are_no_scores():
         evaluate(slates(kind=["fact"] * 96), [pl.col("kind").str.to_uppercase()])
 
 
+@pytest.mark.long
 def test_the_pack_that_logged_is_what_others_are_compared_with(lab, clock):
     lab.remember([f"note {number} about the harbour" for number in range(8)])
     for _ in range(3):

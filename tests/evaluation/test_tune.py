@@ -44,6 +44,7 @@ def test_a_parameter_that_helps_is_found_and_helps_where_it_was_not_searched(lab
     assert labelled.metric == "recall@5"
 
 
+@pytest.mark.long
 def test_the_held_out_value_is_that_of_each_fold_under_the_others_parameters(labelled):
     by_fold = labelled.by_fold
     assert by_fold["clusters"].sum() == 12
@@ -54,6 +55,7 @@ def test_the_held_out_value_is_that_of_each_fold_under_the_others_parameters(lab
     assert labelled.default == pytest.approx(base)
 
 
+@pytest.mark.long
 def test_no_trial_is_better_than_the_one_that_was_chosen(labelled):
     last = labelled.trials.filter(pl.col("search") == -1)
     assert last["value"].max() == pytest.approx(labelled.value)
@@ -98,6 +100,7 @@ def test_on_feedback_the_search_stays_where_something_is_known():
     assert wild.params["w"] < 1  # beyond it, the policy shows what the log never could
 
 
+@pytest.mark.long
 def test_a_parameter_that_decides_nothing_gains_nothing():
     result = tune(
         WORLD.slates(), IDLE, metric="recall@5", labels=labels_of(WORLD), budget=20, folds=2
@@ -173,6 +176,7 @@ def test_metrics_that_do_not_exist(name):
         tune(WORLD.slates(), HELPS, metric=name, labels=labels_of(WORLD))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["recall@3", "recall@8", "ndcg@4", "mrr@10"])
 def test_a_metric_has_the_ranks_that_it_names(name):
     """Whatever the limits of the recalls: the logged ones are five."""
@@ -188,6 +192,7 @@ def test_a_metric_has_the_ranks_that_it_names(name):
     assert result.default == pytest.approx(measure(judged, name).mean())
 
 
+@pytest.mark.long
 def test_the_former_name_of_the_metric_works_with_a_warning():
     with pytest.warns(RenamedWarning, match="metric="):
         tune(WORLD.slates(), HELPS, goal="order", budget=20, folds=2)

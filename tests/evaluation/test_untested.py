@@ -84,6 +84,7 @@ def biased():
     return slates_of(position_bias())
 
 
+@pytest.mark.long
 def test_a_log_without_a_score_names_untested_gates_everywhere(biased, tmp_path):
     evaluation = memlab.evaluate(biased, ["old_score", "new_score"], missing="zero")
     assert any(row.value is not None for row in evaluation.rows)
@@ -110,6 +111,7 @@ def test_a_log_without_a_score_names_untested_gates_everywhere(biased, tmp_path)
     assert set(evaluation.pairs()["untested"]) <= {"independence, position, redundancy"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("named", [{}, {"score": "old_score"}])
 def test_the_score_that_ranked_the_log_tests_them(named):
     slates = slates_of(position_bias(ranked=True), **named)
@@ -127,6 +129,7 @@ def test_a_complete_log_has_no_untested_gate():
     assert "Untested" not in evaluation.text()
 
 
+@pytest.mark.long
 def test_tune_names_untested_gates(biased):
     policy = "(lambda (new_score old_score) (+ old_score (* (param :w 0 :low 0 :high 9) (- new_score old_score))))"
     result = memlab.tune(biased, policy, metric="value", missing="zero", folds=2, budget=20)
@@ -145,6 +148,7 @@ def state_of(name, state):
     return replace(gate, state=state)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", ["extra", "lot", "ab"])
 def test_a_verdict_of_each_design_has_a_report(design, tmp_path):
     page = (
@@ -161,6 +165,7 @@ def judged():
     return memlab.verdict(challenged("extra", recalls=200))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("state", ["closed", "untested"])
 @pytest.mark.parametrize("name", list(GATES))
 def test_a_verdict_has_a_report_for_each_gate_in_each_state(judged, name, state, tmp_path):
@@ -188,6 +193,7 @@ def test_a_verdict_has_a_report_for_each_gate_in_each_state(judged, name, state,
         assert result.frame["untested"].to_list() == [name]
 
 
+@pytest.mark.long
 def test_a_withheld_verdict_of_a_log_has_a_report(tmp_path):
     verdict = memlab.verdict(challenged("lot", examined=np.array([1.0, 1.0, 0.3, 0.1])))
     assert verdict.withheld
@@ -202,10 +208,12 @@ def test_a_verdict_on_few_recalls_says_what_was_not_tested():
     assert "Untested: balance, position and redundancy." in result.sentence
 
 
+@pytest.mark.long
 def test_whole_heads_need_neither_position_nor_redundancy():
     assert memlab.verdict(challenged("ab"))["b"].untested == ()
 
 
+@pytest.mark.long
 def test_the_command_line_names_untested_gates(tmp_path):
     path = tmp_path / "log.parquet"
     position_bias(recalls=200).write_parquet(path)
@@ -229,6 +237,7 @@ def test_the_command_line_names_untested_gates(tmp_path):
     assert "Untested: " in data["headline"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("design", "drawn"),
     [("extra", "0.5"), ("lot", "0.5"), ("ab", "0.5"), ("draft", "0.5")],
@@ -277,6 +286,7 @@ def test_the_page_of_a_verdict_states_what_it_rests_on(design, drawn, tmp_path):
     assert {gate["name"] for gate in data["basis"]["gates"]} == {g.name for g in basis.gates}
 
 
+@pytest.mark.long
 def test_the_page_of_a_draft_says_that_it_compares_credits(tmp_path):
     pages = [
         memlab.verdict(challenged("draft", recalls=60, extra=extra))
@@ -287,6 +297,7 @@ def test_the_page_of_a_draft_says_that_it_compares_credits(tmp_path):
     assert ["A draft compares credits" in page for page in pages] == [True, False]
 
 
+@pytest.mark.long
 def test_the_digest_of_a_log_covers_its_challenges():
     """Other results of the challenger are another log, even if the same items were shown."""
     first = challenged("extra", recalls=30)
@@ -297,6 +308,7 @@ def test_the_digest_of_a_log_covers_its_challenges():
     )
 
 
+@pytest.mark.long
 def test_the_packs_of_a_table_are_those_of_each_row(judged):
     """Two challengers may have met different live packs."""
     one = judged.verdicts[0]
@@ -337,6 +349,7 @@ def plain():
     return memlab.evaluate(World(clusters=20).slates(), ["plain", "noise"])
 
 
+@pytest.mark.long
 def test_an_evaluation_without_any_value_has_a_report(tmp_path):
     frames = World(clusters=4).frames()
     frames["candidates"] = frames["candidates"].drop("score", "rank")

@@ -82,6 +82,7 @@ def challenged(
     return memlab.Slates(*frames)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", ["extra", "lot", "ab"])
 def test_the_better_pack_is_found_under_each_design(design):
     result = memlab.verdict(challenged(design))["b"]
@@ -90,6 +91,7 @@ def test_the_better_pack_is_found_under_each_design(design):
     assert result.difference.low <= 0.8 <= result.difference.high
 
 
+@pytest.mark.long
 def test_under_a_lot_only_what_is_chance_in_a_place_is_tested():
     """What the challenger ranks high stands high and earns more, wherever it stands."""
     assert lot_position_p(read_log(challenged("lot"))) >= 0.001
@@ -101,6 +103,7 @@ def test_under_a_lot_only_what_is_chance_in_a_place_is_tested():
     assert lot_position_p(read_log(challenged("extra"))) is None
 
 
+@pytest.mark.long
 def test_whole_heads_are_compared_without_sums_over_items(monkeypatch):
     for name in ("gather_evidence", "compare", "measure"):
         monkeypatch.delattr(f"memlab.science.evaluation._verdict.{name}")
@@ -108,6 +111,7 @@ def test_whole_heads_are_compared_without_sums_over_items(monkeypatch):
     assert memlab.verdict(challenged("ab", examined=steep))["b"].closed == ()
 
 
+@pytest.mark.long
 def test_large_heads_that_come_again_are_named():
     limits = np.where(np.arange(200) % 10 == 5, 60, 4)
     limits[105] = 80
@@ -117,6 +121,7 @@ def test_large_heads_that_come_again_are_named():
     assert "Recall with a smaller limit" in result.faster
 
 
+@pytest.mark.long
 def test_the_interval_of_a_sentence_is_that_of_its_value():
     result = memlab.verdict(challenged("extra", gain=-0.6))["b"]
     assert result.better == "live"
@@ -124,6 +129,7 @@ def test_the_interval_of_a_sentence_is_that_of_its_value():
     assert 0 < low <= -result.difference.value <= high
 
 
+@pytest.mark.long
 def test_no_more_extra_items_are_advised_where_nothing_is_extra():
     assert "Show 2 extra items" in memlab.verdict(challenged("extra", recalls=30))["b"].sentence
     within = memlab.verdict(challenged("extra", recalls=30, within=True))["b"]
@@ -131,6 +137,7 @@ def test_no_more_extra_items_are_advised_where_nothing_is_extra():
     assert "extra item" not in within.sentence
 
 
+@pytest.mark.long
 def test_a_single_large_result_list_does_not_prevent_a_verdict():
     limits = np.where(np.arange(300) == 20, 60, 4)
     assert memlab.verdict(challenged("extra", limits=limits))["b"].better == "b"
@@ -155,6 +162,7 @@ def test_a_block_rests_on_blocks_that_ended_before_it_alone():
     ]
 
 
+@pytest.mark.long
 def test_recalls_that_belong_together_enter_as_one():
     log = challenged("ab", users=np.repeat(np.arange(60), 5).tolist())
     result = memlab.verdict(log, cluster="cluster")["b"]
@@ -200,6 +208,7 @@ def test_a_challenge_that_makes_no_sense_is_refused_with_its_recall(text, reason
         memlab.verdict(slates)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", ["extra", "lot"])
 @pytest.mark.parametrize("factor", [0.5, 1.3, 2.0])
 def test_propensities_that_are_wrong_by_a_factor_give_no_verdict(design, factor):
@@ -213,6 +222,7 @@ def test_propensities_that_are_wrong_by_a_factor_give_no_verdict(design, factor)
     assert "balance" in {gate.name for gate in result.closed}
 
 
+@pytest.mark.long
 def test_whole_heads_that_were_shown_more_often_than_logged_give_no_verdict():
     def change(text):
         return json.dumps(json.loads(text) | {"shares": {"": 0.8, "b": 0.2}})
@@ -221,6 +231,7 @@ def test_whole_heads_that_were_shown_more_often_than_logged_give_no_verdict():
     assert {gate.name for gate in result.closed} == {"balance"}
 
 
+@pytest.mark.long
 def test_a_challenger_that_fails_on_some_rows_shows_fewer_and_that_is_said():
     def change(text):
         logged = json.loads(text)
@@ -233,6 +244,7 @@ def test_a_challenger_that_fails_on_some_rows_shows_fewer_and_that_is_said():
         memlab.verdict(with_challenge(challenged("ab", recalls=40), change))
 
 
+@pytest.mark.long
 def test_a_challenger_that_ends_in_the_middle_is_judged_by_its_recalls():
     slates = challenged("extra")
     ended = pl.when(pl.col("decision") < 120).then("challenge")

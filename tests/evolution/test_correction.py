@@ -18,6 +18,8 @@ from memlab.science.evolution._evolve import _correct, _select
 from memlab.science.evolution._matrix import LabelGoal
 from memlab.science.evolution._search import open_search, score_program
 
+pytestmark = pytest.mark.long
+
 
 def read(log: Any, **options: Any) -> Data:
     """Read a log with labels for recall@3."""

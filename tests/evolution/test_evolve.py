@@ -109,6 +109,7 @@ def read_example() -> Data:
     )
 
 
+@pytest.mark.long
 def test_a_planted_interaction_is_found_on_clusters_that_were_not_searched(
     searched: Callable[[int], Evolved],
 ) -> None:
@@ -139,6 +140,7 @@ def test_parts_share_no_cluster(planted: Log) -> None:
     assert search_part["decision"][data.anchors].to_list() == [1, 2]
 
 
+@pytest.mark.long
 def test_scores_equal_those_of_the_columns_back_end_with_any_cache() -> None:
     data, rng = read_example(), np.random.default_rng(0)
     part = data.parts["search"]
@@ -193,6 +195,7 @@ def test_same_seed_same_front_with_two_processes(planted: Log) -> None:
     assert not search(planted, seed=1).frame.equals(one.frame)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("short_rounds")
 def test_a_time_is_reproduced_by_its_number_of_programs(planted: Log) -> None:
     timed = search(planted, budget="0.1 s")
@@ -200,6 +203,7 @@ def test_a_time_is_reproduced_by_its_number_of_programs(planted: Log) -> None:
     assert search(planted, budget=timed.tried).front.equals(timed.front)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("short_rounds")
 def test_a_finished_search_by_time_is_read_again(planted: Log, tmp_path: Path) -> None:
     timed = search(planted, budget="0.1 s", folder=tmp_path)
@@ -226,6 +230,7 @@ def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_evolve, "ROUND", 100)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("short_rounds")
 def test_an_interrupted_search_continues_to_the_same_front(planted: Log, tmp_path: Path) -> None:
     whole = search(planted, budget=260)
@@ -253,6 +258,7 @@ def test_an_interrupted_search_continues_to_the_same_front(planted: Log, tmp_pat
         search(planted, budget=260, folder=tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("short_rounds")
 @pytest.mark.parametrize("phase", ["run_round", "save_state"])
 def test_an_interruption_in_a_phase_leaves_the_last_round(
@@ -275,6 +281,7 @@ def test_an_interruption_in_a_phase_leaves_the_last_round(
     assert search(planted, budget=250, folder=tmp_path).front.equals(whole.front)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("short_rounds")
 def test_an_interrupt_without_a_folder_returns_the_front_so_far(planted: Log) -> None:
     def interrupt(frame: pl.DataFrame) -> None:
@@ -285,6 +292,7 @@ def test_an_interrupt_without_a_folder_returns_the_front_so_far(planted: Log) ->
     assert "interrupted" in repr(found)
 
 
+@pytest.mark.long
 def test_anchors_do_not_get_worse(planted: Log, searched: Callable[[int], Evolved]) -> None:
     anchors = list(range(1, 9))
     found = search(planted, budget=400, anchors=anchors)
@@ -318,6 +326,7 @@ def _hang(parent: Policy, evidence: ParentEvidence) -> str:
     return START
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("propose", "reason"),
     [
@@ -343,11 +352,13 @@ def test_a_bad_proposal_is_refused_and_the_search_goes_on(
     assert searched(60).front.equals(found.front)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("short_rounds")
 def test_a_proposer_that_fails_three_times_is_not_asked_again(planted: Log) -> None:
     assert search(planted, budget=400, propose=_raise).proposals == 3
 
 
+@pytest.mark.long
 def test_a_proposal_that_wins_is_named_in_the_lineage(gated: Log) -> None:
     texts: list[str] = []
 
@@ -364,6 +375,7 @@ def test_a_proposal_that_wins_is_named_in_the_lineage(gated: Log) -> None:
     assert "ranked out:" in texts[0]
 
 
+@pytest.mark.long
 def test_a_log_of_feedback_is_searched_with_its_gates() -> None:
     log = memlab.Slates.from_wide(
         pl.read_parquet(memlab.examples.LOG),
@@ -433,6 +445,7 @@ def test_a_winner_on_a_lab_becomes_a_challenger_with_its_lineage(tmp_path: Path)
     assert (tmp_path / "again.html").read_text() == page
 
 
+@pytest.mark.long
 def test_the_figure_has_a_dot_for_each_policy_and_marks_the_start_and_the_best(
     planted: Log,
 ) -> None:
@@ -480,6 +493,7 @@ def _size(pool: memlab.Pool) -> list[float]:
     return [float(len(text)) for text in pool.texts]
 
 
+@pytest.mark.long
 def test_a_registered_feature_wins_and_is_missed_when_it_is_gone() -> None:
     size = memlab.Feature("size", "num", "memory", "length", compute=_size)
     memlab.extend(memlab.Extension("sizes", "1.0", features=(size,)))
@@ -511,6 +525,7 @@ def test_a_registered_feature_wins_and_is_missed_when_it_is_gone() -> None:
     assert lab.policies.pack.hash == memlab.load_pack("memlab").hash
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("short_rounds")
 def test_a_language_model_is_asked_within_its_budget(gated: Log) -> None:
     def answer(body: Any, handler: Any) -> bytes:
@@ -548,6 +563,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.long
 def test_hostile_proposals_end_as_refusals(planted: Log) -> None:
     data = read_data(planted[0], START, planted[1], "recall@3", [], 0, **SETTINGS)
     rng = np.random.default_rng(0)
@@ -571,6 +587,7 @@ def test_hostile_proposals_end_as_refusals(planted: Log) -> None:
     assert compiled < len(texts) / 2
 
 
+@pytest.mark.long
 def test_a_proposer_that_exits_is_refused_at_once(planted: Log) -> None:
     def leave(parent: Policy, evidence: ParentEvidence) -> str:
         raise SystemExit(3)
@@ -596,6 +613,7 @@ def test_arguments_of_a_wrong_type_are_refused(planted: Log, options: dict[str, 
         memlab.evolve(planted[0], START, **settings)
 
 
+@pytest.mark.long
 def test_a_folder_belongs_to_its_anchors_labels_and_features(planted: Log, tmp_path: Path) -> None:
     log, labels = planted
     search(planted, budget=20, anchors=[1], folder=tmp_path)
@@ -625,6 +643,7 @@ def test_a_folder_belongs_to_its_anchors_labels_and_features(planted: Log, tmp_p
             search(data, budget=20, anchors=[anchor], folder=tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lost", ["programs", "niches", "lineage", "rounds", "policy"])
 def test_a_damaged_state_of_a_search_is_refused(lost: str, planted: Log, tmp_path: Path) -> None:
     search(planted, budget=20, folder=tmp_path)
@@ -650,6 +669,7 @@ def test_evidence_that_is_read_late_leaves_the_cache_of_the_search(planted: Log)
     assert not matrix._cache
 
 
+@pytest.mark.long
 def test_decisions_that_are_clusters_of_their_own_are_named_in_a_note() -> None:
     # A conversation that was remembered without a project has no cluster that its questions share.
     conversations = read_locomo(memlab.examples.CONVERSATION)
@@ -664,6 +684,7 @@ def test_decisions_that_are_clusters_of_their_own_are_named_in_a_note() -> None:
     assert any(note.startswith("The data have 1 day") for note in split.notes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", ["(fn [similarity] 1)", "inheriting"])
 def test_the_command_writes_a_winner_that_can_be_challenged(start: str, tmp_path: Path) -> None:
     conversations = read_locomo(memlab.examples.CONVERSATION)
@@ -693,6 +714,7 @@ def test_the_command_writes_a_winner_that_can_be_challenged(start: str, tmp_path
     assert read.hash == result["best"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("recalls", "proven"), [(8, False), (48, True)])
 def test_two_decisions_prove_nothing(recalls: int, proven: bool) -> None:
     # The wanted memories have the highest `c`, so each decision of the report part may gain the same.
@@ -707,6 +729,7 @@ def test_two_decisions_prove_nothing(recalls: int, proven: bool) -> None:
     assert found.front["gain_high"].max() <= 1
 
 
+@pytest.mark.long
 def test_the_gain_of_a_share_is_at_most_one() -> None:
     # Six questions leave two for the report part: an interval of one degree of freedom.
     with memlab.open() as lab:
@@ -717,6 +740,7 @@ def test_the_gain_of_a_share_is_at_most_one() -> None:
     assert (found.front["gain_low"].min(), found.front["gain_high"].max()) == (-1, 1)
 
 
+@pytest.mark.long
 def test_gates_withhold_only_policies_that_do_better() -> None:
     found = search(build_log(lambda v: v["c"]), budget=60)
     row = {"closed": ["influence"], "gain_low": -0.2}

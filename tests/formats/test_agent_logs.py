@@ -97,6 +97,7 @@ def test_spans_with_events_and_a_cut_off_end(tmp_path):
     assert loaded.skipped == {"span is not JSON": 1}
 
 
+@pytest.mark.long
 def test_the_time_of_many_spans_is_linear(tmp_path):
     """Copying the rest of the file for each span took three seconds."""
     path = tmp_path / "spans.jsonl"
@@ -187,6 +188,7 @@ CODEX = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["envelopes", "bare"])
 def test_codex_rollouts(tmp_path, form):
     path = tmp_path / "rollout-2025-10-01T09-00-00-0199.jsonl"
@@ -235,6 +237,7 @@ def test_a_rollout_in_the_tests_of_another_parser():
     assert loaded.left_out["line of type reasoning"] == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [397, pytest.param(97, marks=pytest.mark.slow)])
 def test_a_hostile_inspect_log(tmp_path, step):
     whole = (FIXTURES / "inspect.eval").read_bytes()

@@ -193,6 +193,7 @@ def test_a_page_whose_fences_are_broken_is_refused(full, tmp_path, text, message
         full.load(path, format="markdown")
 
 
+@pytest.mark.long
 def test_a_page_may_be_annotated_and_have_other_ends_of_lines(lab, tmp_path, trigrams, clock):
     lab.remember([{"text": "one\ntwo", "tags": ["a"]}, "three"])
     path = lab.io.export(tmp_path / "a.md")
@@ -236,6 +237,7 @@ def test_a_register_that_is_none_is_refused(full, tmp_path):
         full.load(path)
 
 
+@pytest.mark.long
 def test_a_memory_purged_here_is_not_imported_again(lab, tmp_path):
     lab.remember("my diagnosis is private")
     lab.remember("tabs")
@@ -253,6 +255,7 @@ def test_a_memory_purged_here_is_not_imported_again(lab, tmp_path):
     assert "diagnosis" not in str(lab.memories["text"].to_list())
 
 
+@pytest.mark.long
 def test_a_memory_purged_there_keeps_only_its_number(lab, tmp_path, trigrams, clock):
     lab.remember(["one", "zwölf", "three"])
     lab.graph.link(1, 3)
@@ -281,6 +284,7 @@ def test_secrets_are_redacted_in_texts_and_refused_in_names(lab, tmp_path):
     assert len(lab) == 1
 
 
+@pytest.mark.long
 def test_paths_and_formats(lab, tmp_path):
     lab.remember("tabs")
     with pytest.raises(memlab.InputError, match="names no format"):
@@ -339,6 +343,7 @@ def test_a_failed_export_leaves_what_was_there(lab, tmp_path, monkeypatch):
     assert [item.name for item in tmp_path.iterdir()] == ["a.jsonl"]
 
 
+@pytest.mark.long
 def test_a_parquet_file_that_was_changed_anywhere_is_read_or_refused(lab, tmp_path):
     """Polars answers some of them with a panic, which is no Exception."""
     lab.remember(["tabs", "spaces"])

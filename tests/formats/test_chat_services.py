@@ -88,6 +88,7 @@ SLACK = {
 }
 
 
+@pytest.mark.long
 def test_slack_has_names_channels_and_threads(tmp_path):
     for path in both(write(tmp_path / "slack", SLACK)):
         rows, loaded = load(path)

@@ -133,6 +133,7 @@ def test_a_mixed_file_reads_what_it_knows_or_is_refused(export):
     assert len(texts) <= len(rows) + 8
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fixture", sorted(FIXTURES.glob("*.[jt]*")), ids=lambda path: path.name)
 @pytest.mark.parametrize("count", [4, pytest.param(12, marks=pytest.mark.slow)])
 def test_random_bytes_in_a_file_of_another_writer_end_in_no_other_error(fixture, count, tmp_path):

@@ -71,6 +71,7 @@ def file(tmp_path):
     return written
 
 
+@pytest.mark.long
 def test_mem0(lab, file):
     loaded = lab.load(file(MEM0))
     first, second = lab.memories.to_dicts()

@@ -133,6 +133,7 @@ def test_conversations_without_an_id_are_numbered(read):
     assert [item.conversation.name for item in read(unnamed, sample())] == ["conversation-1", "one"]
 
 
+@pytest.mark.long
 @given(session=st.integers(0, 999), number=st.integers(0, 999), pad=st.integers(0, 3))
 def test_every_spelling_of_an_id_has_one_canonical_form(session, number, pad):
     plain = f"D{session}:{number}"

@@ -40,6 +40,7 @@ def test_a_mirror_has_a_page_for_each_memory_and_an_index(lab, tmp_path):
     assert len(index["files"]) == len(mirror) == 2
 
 
+@pytest.mark.long
 def test_only_what_changed_is_written_and_what_is_purged_goes(lab, tmp_path):
     lab.remember(["one", "two", "three"])
     lab.graph.link(1, 3)
@@ -68,6 +69,7 @@ def test_only_what_changed_is_written_and_what_is_purged_goes(lab, tmp_path):
     assert "two" not in (mirror.folder / "index.json").read_text()
 
 
+@pytest.mark.long
 def test_a_second_mirror_goes_on_where_the_first_left_off(disk, tmp_path):
     with disk() as lab:
         lab.remember(["one", "two"])
@@ -83,6 +85,7 @@ def test_a_second_mirror_goes_on_where_the_first_left_off(disk, tmp_path):
     assert after["0000001-one.md"] == before["0000001-one.md"]
 
 
+@pytest.mark.long
 def test_a_folder_that_holds_other_things_is_refused(lab, tmp_path, trigrams):
     lab.remember("tabs")
     folder = tmp_path / "mine"
@@ -113,6 +116,7 @@ def test_a_folder_that_holds_other_things_is_refused(lab, tmp_path, trigrams):
         lab.io.mirror(tmp_path / "file")
 
 
+@pytest.mark.long
 def test_links_in_the_folder_are_replaced_and_never_followed(lab, tmp_path):
     lab.remember("tabs")
     mirror = lab.io.mirror(tmp_path / "copy")
@@ -129,6 +133,7 @@ def test_links_in_the_folder_are_replaced_and_never_followed(lab, tmp_path):
     assert "tabs" in page.read_text()
 
 
+@pytest.mark.long
 def test_names_in_an_index_lead_nowhere_else(lab, tmp_path):
     lab.remember("tabs")
     mirror = lab.io.mirror(tmp_path / "copy")
@@ -144,6 +149,7 @@ def test_names_in_an_index_lead_nowhere_else(lab, tmp_path):
     assert outside.read_text() == "precious"
 
 
+@pytest.mark.long
 def test_a_thread_keeps_it_in_step_until_it_is_stopped(disk, tmp_path):
     with disk() as lab:
         lab.remember("one")

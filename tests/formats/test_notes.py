@@ -41,6 +41,7 @@ def rows_of(lab):
     return {row["text"]: row for row in lab.memories.iter_rows(named=True)}
 
 
+@pytest.mark.long
 def test_a_question_finds_the_note_that_names_its_subject_in_a_heading(vault):
     lab = memlab.open()
     loaded = lab.load(vault)
@@ -56,6 +57,7 @@ def test_a_question_finds_the_note_that_names_its_subject_in_a_heading(vault):
     assert not loaded.skipped
 
 
+@pytest.mark.long
 def test_times_are_dates_of_headings_front_matter_names_or_files(vault):
     lab = memlab.open()
     loaded = lab.load(vault)
@@ -76,6 +78,7 @@ def test_times_are_dates_of_headings_front_matter_names_or_files(vault):
     assert "2023-05-06 00:00 to 2024-03-02 00:00 UTC" in loaded.text()
 
 
+@pytest.mark.long
 def test_an_archive_keeps_the_dates_of_its_files(vault, tmp_path):
     path = tmp_path / "notes.zip"
     with zipfile.ZipFile(path, "w") as archive:
@@ -89,6 +92,7 @@ def test_an_archive_keeps_the_dates_of_its_files(vault, tmp_path):
     assert memlab.open().load(path).count("added") == 1
 
 
+@pytest.mark.long
 def test_an_edited_note_adds_its_new_paragraph_only(vault):
     lab = memlab.open()
     added = lab.load(vault).count("added")
@@ -101,6 +105,7 @@ def test_an_edited_note_adds_its_new_paragraph_only(vault):
     assert lab.recall("what does Marta play?")[0].text == "plays the viola"
 
 
+@pytest.mark.long
 def test_a_changed_title_or_text_is_found_again_and_equals_a_new_fold(vault, tmp_path):
     folder = tmp_path / "lab.memlab"
     with memlab.open(folder) as lab:
@@ -126,6 +131,7 @@ def test_a_changed_title_or_text_is_found_again_and_equals_a_new_fold(vault, tmp
     assert copy.recall(query)[0].text == "Allergic to cats and dogs."
 
 
+@pytest.mark.long
 def test_a_purge_removes_a_text_that_was_quoted_with_its_title(vault):
     lab = memlab.open()
     lab.load(vault)
@@ -182,6 +188,7 @@ def read_documents():
     ]
 
 
+@pytest.mark.long
 def test_documents_of_packages_are_notes_and_no_conversations():
     # Which documents are there depends on the environment.
     assert not any(is_log(read_start(path)) for path in read_documents())

@@ -366,6 +366,7 @@ def test_a_sheet(file):
     assert source.notes.locations == [("chat.csv", 5, "more cells than columns: 5 of 4")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(5))
 def test_a_cell_that_is_too_long_is_skipped_to_its_end(file, seed):
     dice = random.Random(seed)
@@ -379,6 +380,7 @@ def test_a_cell_that_is_too_long_is_skipped_to_its_end(file, seed):
     assert [row["text"].strip() for row in rows] == [text.strip() for text in wanted]
 
 
+@pytest.mark.long
 def test_a_quote_that_is_not_closed_ends_the_sheet(file):
     source = read_file(file("chat.csv", 'text\none\n"' + "a\n" * 70_000), Options())
     assert [row["text"] for row in rows_of(source)] == ["one"]

@@ -93,6 +93,7 @@ def test_a_lab_whose_file_is_a_pipe_is_told(name: str, tmp_path: Path) -> None:
 # -- decoded bytes ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_kilobyte_that_decodes_to_600_megabytes_is_refused_within_a_second(
     tmp_path: Path, lab: memlab.Lab
 ) -> None:
@@ -108,6 +109,7 @@ def test_a_kilobyte_that_decodes_to_600_megabytes_is_refused_within_a_second(
         read_frame(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("inner", ["list", "struct", "binary", "category", "array"])
 def test_texts_within_other_types_count(inner: str, tmp_path: Path) -> None:
     texts = pl.Series(["x" * 10_000] * 10_000)
@@ -124,6 +126,7 @@ def test_texts_within_other_types_count(inner: str, tmp_path: Path) -> None:
         scan_parquet(path)
 
 
+@pytest.mark.long
 def test_values_are_counted_before_they_are_decoded(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pl.select(pl.repeat(0, 10_000_000).implode().alias("text")).write_parquet(path)

@@ -57,6 +57,7 @@ def test_an_export_reads_back_as_the_same_lab(kind, trigrams, life):
             assert other.io.store.journal.head == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", FORMATS)
 @given(life=lives())
 @examples(10, quick=4)
@@ -76,6 +77,7 @@ def test_a_bundle_is_what_was_written(kind, trigrams, life):
         assert (read.lab, read.complete, read.exported) == (result.lab, True, clock())
 
 
+@pytest.mark.long
 @given(life=lives())
 @examples(10, quick=4)
 def test_another_labs_folder_is_read_without_its_embedder(trigrams, life):
@@ -98,6 +100,7 @@ def test_another_labs_folder_is_read_without_its_embedder(trigrams, life):
             assert content(lab) == kept
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", FORMATS)
 def test_the_pack_comes_along_when_it_is_wanted(kind, lab, tmp_path, trigrams, clock):
     lab.policies.use("associative", reason="a try")
@@ -118,6 +121,7 @@ def test_the_pack_comes_along_when_it_is_wanted(kind, lab, tmp_path, trigrams, c
     assert [entry["version"] for entry in history if entry["slot"] == "recall-score"] == [1, 2, 3]
 
 
+@pytest.mark.long
 def test_memories_left_out_of_an_export_take_their_edges_along(lab, tmp_path, trigrams, clock):
     import polars as pl
 
@@ -139,6 +143,7 @@ def test_memories_left_out_of_an_export_take_their_edges_along(lab, tmp_path, tr
         assert other.memories["text"].to_list() == ["m4"]
 
 
+@pytest.mark.long
 def test_memories_that_supersede_keep_their_places_among_others(lab, tmp_path, trigrams, clock):
     from memlab.kernel.state import Change, build_values
 
@@ -171,6 +176,7 @@ def test_instants_beyond_the_calendar_are_told_in_microseconds():
         assert parse_time(format_time(micros)) == micros
 
 
+@pytest.mark.long
 def test_many_memories_are_several_events_of_one_transaction(
     lab, tmp_path, trigrams, clock, monkeypatch
 ):
@@ -186,6 +192,7 @@ def test_many_memories_are_several_events_of_one_transaction(
         assert other.memories["text"][24] == "memory 24"
 
 
+@pytest.mark.long
 def test_a_markdown_file_and_a_mirror_hold_neither_markup_nor_control_characters(lab, tmp_path):
     evil = "<script>alert(1)</script> <!-- \x1b]0;x\x07 \x9b \u202e -->"
     lab.remember(evil, tags=[f"tag {evil}"], title=evil, context=f"before: {evil}")
@@ -204,6 +211,7 @@ def test_a_markdown_file_and_a_mirror_hold_neither_markup_nor_control_characters
     ) == content(lab)
 
 
+@pytest.mark.long
 def test_an_export_of_a_later_vocabulary_is_not_blamed_for_its_words(tmp_path):
     with memlab.open() as lab:
         lab.remember("tabs")

@@ -166,6 +166,7 @@ def test_bad_dates_windows_encodings_and_mixed_files(tmp_path):
     assert loaded.places["place"].to_list() == [2]
 
 
+@pytest.mark.long
 def test_broken_archives_say_what_to_do(tmp_path):
     path = tmp_path / "chat.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -206,6 +207,7 @@ def test_an_archive_of_another_compression_is_refused_before_it_is_unpacked(tmp_
         memlab.open().load(path)
 
 
+@pytest.mark.long
 def test_false_sizes_and_offsets_unpack_no_more_than_stated(tmp_path):
     path = tmp_path / "chat.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -235,6 +237,7 @@ def test_false_sizes_and_offsets_unpack_no_more_than_stated(tmp_path):
             read_member(archive, member, "chat.zip")
 
 
+@pytest.mark.long
 def test_the_limit_of_an_archive_counts_bytes_that_were_really_unpacked(tmp_path, monkeypatch):
     path = tmp_path / "chat.zip"
     text = ANDROID.encode()

@@ -98,6 +98,7 @@ operation = st.one_of(
 )
 
 
+@pytest.mark.long
 @examples(60)
 @given(operations=st.lists(operation, max_size=12))
 def test_any_history_equals_a_list(operations, tmp_path_factory):
@@ -243,6 +244,7 @@ class TestOnDisk:
         with pytest.raises(DamagedLab):
             Edges.load(path)
 
+    @pytest.mark.long
     @examples(40)
     @given(st.integers(0, 4095), st.integers(1, 255))
     def test_a_header_of_another_byte_in_the_header_is_damage(self, tmp_path_factory, at, flip):

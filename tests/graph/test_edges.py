@@ -37,6 +37,7 @@ def limits(request, monkeypatch):
     monkeypatch.setattr("memlab.kernel.graph._nodes.RUN_MIN", request.param[1])
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("limits")
 class TestLookUps:
     @settings(deadline=None)
@@ -165,6 +166,7 @@ def test_no_edges_at_all():
     assert edges.degree([]).tolist() == []
 
 
+@pytest.mark.long
 @given(batches)
 def test_the_nodes_that_a_relation_entered_are_known_after_every_append(batches):
     edges, ends = Edges(), set()

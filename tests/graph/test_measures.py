@@ -40,6 +40,7 @@ def simple(graph):
     return oracle
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(weighted)
 def test_clustering_of_the_simple_graph(graph):
@@ -56,6 +57,7 @@ def test_removed_edges_do_not_count():
     assert clustering(edges, [1]).coefficient.tolist() == [0.0]
 
 
+@pytest.mark.long
 def test_a_sample_says_so_and_comes_near():
     oracle = networkx.powerlaw_cluster_graph(2_000, 6, 0.7, seed=4)
     edges = from_networkx(oracle)
@@ -71,6 +73,7 @@ def test_a_sample_says_so_and_comes_near():
     )
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(weighted, st.lists(st.integers(0, 2), min_size=NODES, max_size=NODES), st.integers(0, NODES))
 def test_bridges_equal_a_loop(graph, labels, bridges_known):

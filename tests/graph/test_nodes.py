@@ -25,6 +25,7 @@ def test_a_code_carries_its_kind(code):
     assert [NODE_KINDS[kind] for kind in node_kinds(nodes)] == [kind for kind, _ in code]
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(st.sampled_from(NODE_KINDS[1:]), names), max_size=6))
 def test_names_keep_their_codes_and_survive_a_snapshot(batches):
     nodes = Nodes(memories=3)

@@ -91,6 +91,7 @@ def as_plain(spread_with):
     }
 
 
+@pytest.mark.long
 @examples(200)
 @given(graphs, seeds, st.integers(0, 4), st.sampled_from([0.0, 0.1, 0.3]), st.sampled_from(WAVES))
 def test_equal_to_the_definition(graph, energy, steps, threshold, mode):
@@ -108,6 +109,7 @@ def test_equal_to_the_definition(graph, energy, steps, threshold, mode):
     assert (activation.unexpanded, activation.narrowed, activation.left) == (0, 0, 0.0)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(graphs, st.integers(0, 14), seeds, st.sampled_from(SPREAD_MODES))
 def test_the_storage_of_edges_does_not_move_a_bit(graph, cut, energy, mode):
@@ -164,6 +166,7 @@ def test_hops_are_the_lengths_of_shortest_paths(graph, seed, steps, mode):
 
 
 class TestPageRank:
+    @pytest.mark.long
     @examples(60)
     @given(graphs, seeds, st.sampled_from([0.0, 0.5, 0.85]))
     def test_equal_to_power_iteration(self, graph, energy, damping):
@@ -189,6 +192,7 @@ class TestPageRank:
             assert values.get(row, 0.0) == pytest.approx(total * exact[row], abs=1e-10)
         assert activation.activation.sum() + activation.left == pytest.approx(total)
 
+    @pytest.mark.long
     @settings(deadline=None)
     @given(graphs, seeds, st.sampled_from([0.3, 0.01]), st.integers(0, 4))
     def test_the_remaining_energy_bounds_the_error(self, graph, energy, threshold, steps):
@@ -330,6 +334,7 @@ def test_a_hub_passes_over_its_newest_edges():
     assert (activation.unexpanded, activation.narrowed) == (0, 1)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(graphs, seeds, st.integers(0, 3), st.sampled_from([0.0, 0.1]))
 def test_activating_is_spreading_energy_by_weight(graph, energy, steps, threshold):

@@ -7,6 +7,8 @@ import memlab
 from memlab.errors import InputError
 from tests.displays import html_of
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def pair(trigrams):
@@ -80,6 +82,7 @@ def test_a_comparison_renders(pair):
     assert "<b>a" not in page
 
 
+@pytest.mark.long
 def test_bad_input(pair, lab):
     with pytest.raises(InputError, match="nothing to compare"):
         memlab.compare(pair[0], lab)

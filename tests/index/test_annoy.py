@@ -51,6 +51,7 @@ def recall(vectors, base, queries, n=10):
     return result / len(queries) / n
 
 
+@pytest.mark.long
 def test_two_builds_are_the_same_bytes(built, vectors, tmp_path):
     folder, kind = built
     again = build_base(vectors, tmp_path, KINDS[kind], seconds=lambda: 2.0)
@@ -67,6 +68,7 @@ def test_more_effort_finds_more(built, vectors):
     assert shares[-1] > 0.98
 
 
+@pytest.mark.long
 def test_candidates_are_different_rows_and_enough(built):
     base = opened(built)
     query = clustered(1, seed=7)[0]

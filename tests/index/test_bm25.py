@@ -63,6 +63,7 @@ def close(scores, expected):
     assert values.tolist() == pytest.approx([expected[key] for key in sorted(expected)], rel=1e-12)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(corpora, questions, k1s, bs)
 def test_equal_to_the_formula(corpus, question, k1, b):
@@ -76,6 +77,7 @@ def test_equal_to_the_formula(corpus, question, k1, b):
     close(coverage(hits, count=len(words)), plain_coverage(corpus, question))
 
 
+@pytest.mark.long
 @examples(30)
 @given(corpora.filter(lambda corpus: all(corpus)), questions, st.floats(0.1, 3), bs)
 def test_equal_to_bm25s(corpus, question, k1, b):
@@ -99,6 +101,7 @@ def test_equal_to_bm25s(corpus, question, k1, b):
     assert dense.tolist() == pytest.approx(oracle.get_scores(items).tolist(), abs=1e-5)
 
 
+@pytest.mark.long
 def test_equal_to_bm25s_on_many_texts():
     random = np.random.default_rng(0)
     corpus = [[f"w{number}" for number in random.zipf(1.3, 20) % 500] for _ in range(3_000)]
@@ -119,6 +122,7 @@ def test_equal_to_bm25s_on_many_texts():
         assert np.allclose(dense, oracle.get_scores(question), atol=1e-5)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.data(), corpora, questions, k1s, bs)
 def test_a_mask_scores_as_an_index_of_its_rows_does(data, corpus, question, k1, b):
@@ -145,6 +149,7 @@ def test_a_mask_scores_as_an_index_of_its_rows_does(data, corpus, question, k1, 
     assert (result[0].tolist(), result[1].tolist()) == (expected[0].tolist(), expected[1].tolist())
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(corpora, corpora, questions)
 def test_the_storage_does_not_move_a_bit(early, late, question):
@@ -161,6 +166,7 @@ def test_the_storage_does_not_move_a_bit(early, late, question):
     assert (one[0].tolist(), one[1].tolist()) == (two[0].tolist(), two[1].tolist())
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.data(), corpora, questions, k1s, bs)
 def test_a_group_is_scored_as_one_document(data, corpus, question, k1, b):

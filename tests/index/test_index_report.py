@@ -49,6 +49,7 @@ def test_recall_is_the_share_of_the_exact_neighbours_that_are_found(neighbours):
     assert measured.build_seconds > 0
 
 
+@pytest.mark.long
 def test_stored_rows_as_queries_leave_themselves_out_and_are_drawn_by_the_seed(neighbours):
     one, same, other = (report(neighbours, sample=40, seed=seed) for seed in (1, 1, 2))
     assert one.recall == same.recall
@@ -56,6 +57,7 @@ def test_stored_rows_as_queries_leave_themselves_out_and_are_drawn_by_the_seed(n
     assert one.recall < 1
 
 
+@pytest.mark.long
 def test_the_report_renders(neighbours):
     measured = report(neighbours, sample=10, verify=True)
     assert measured.frame.columns == ["way", "recall", "low", "high", "p50_ms", "p95_ms"]

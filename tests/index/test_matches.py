@@ -60,6 +60,7 @@ def check(words, question, mask, k1, b, n):
     assert np.flatnonzero(matches.with_pair(every, pairs)).tolist() == sorted(both)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("way")
 class TestEveryWay:
     def test_equal_to_scoring_every_row(self):
@@ -74,6 +75,7 @@ class TestEveryWay:
 
         holds()
 
+    @pytest.mark.long
     def test_equal_over_thousands_of_rows_and_words_of_all_frequencies(self):
         random = np.random.default_rng(3)
         drawn = np.minimum(random.zipf(1.3, (4_000, 9)), 500)
@@ -86,6 +88,7 @@ class TestEveryWay:
             check(words, question, random.random(4_000) < 0.3, 0.9, 0.4, 20)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", [0, 65_536])
 @pytest.mark.parametrize("at_once", [0, 8192])
 def test_groups_that_are_asked_for_have_the_scores_of_all(cells, at_once, monkeypatch):

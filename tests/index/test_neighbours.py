@@ -156,6 +156,7 @@ class TestBuilding:
             neighbours.refresh()
         assert len(neighbours.base) == 2 * BLOCK
 
+    @pytest.mark.long
     def test_a_builder_that_is_killed_leaves_nothing_that_counts(self, folder, vectors):
         neighbours = Neighbours(folder, vectors)
         neighbours.refresh()
@@ -230,12 +231,14 @@ class TestBuilding:
 
 
 class TestOpening:
+    @pytest.mark.long
     def test_a_sound_base_is_opened_without_building(self, folder, vectors):
         with_base(folder)
         neighbours = quiet(folder, make_vectors())
         assert len(neighbours.base) == 2 * BLOCK
         assert not neighbours.is_due
 
+    @pytest.mark.long
     def test_a_base_of_other_vectors_is_never_used(self, folder, vectors):
         with_base(folder)
         assert quiet(folder, make_vectors(seed=1)).base is None
@@ -250,6 +253,7 @@ class TestOpening:
         neighbours.refresh(vectors)
         assert vectors.attached is not None
 
+    @pytest.mark.long
     def test_a_base_of_more_rows_waits_until_they_have_come(self, folder, vectors):
         with_base(folder)
         behind = Vectors(DIM, exact_up_to=1_000)
@@ -270,6 +274,7 @@ class TestOpening:
         two.refresh()
         assert len(two.base) == 2 * BLOCK
 
+    @pytest.mark.long
     def test_a_base_that_is_replaced_stays_usable_where_it_is_mapped(self, folder, vectors):
         build_base(folder, vectors, BLOCK)
         base = quiet(folder, vectors).base
@@ -277,6 +282,7 @@ class TestOpening:
         assert not base.path.exists()
         assert len(base.candidates(random_matrix(1)[0], 10)) >= 10
 
+    @pytest.mark.long
     def test_a_refresh_costs_microseconds(self, folder, vectors):
         with_base(folder)
         neighbours = Neighbours(folder, vectors)
@@ -388,6 +394,7 @@ class TestDamage:
         assert (neighbours.base, vectors.attached) == (None, None)
         assert neighbours.is_due
 
+    @pytest.mark.long
     def test_an_index_that_names_missing_rows_is_dropped(self, folder):
         vectors = make_vectors(rows=2 * BLOCK)
         build_base(folder, vectors)

@@ -97,6 +97,7 @@ def naive(words, corpus, question, mask, k1, b):
     return mean, scores, shares
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("short", "way")
 def test_equal_to_a_naive_search_of_every_passage():
     @settings(deadline=None, max_examples=50)

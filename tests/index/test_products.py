@@ -1,6 +1,7 @@
 """Products of whole numbers block by block are those of one product."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -12,6 +13,7 @@ def matrices(rows, dim):
     return arrays(np.int8, st.tuples(st.integers(0, rows), st.just(dim)))
 
 
+@pytest.mark.long
 @given(
     st.integers(1, 40).flatmap(lambda dim: st.tuples(matrices(9, dim), matrices(9, dim))),
     st.booleans(),

@@ -63,6 +63,7 @@ def test_a_question_is_about_one_statement_of_a_message():
     assert Asked("").outdated(old, new) == 0
 
 
+@pytest.mark.long
 @given(st.text(max_size=200), st.text(max_size=200), st.sampled_from(["english", "german", "none"]))
 def test_any_two_texts_can_be_compared(old, new, language):
     for found in restated(old, new, language):
@@ -77,6 +78,7 @@ def test_any_two_texts_can_be_compared(old, new, language):
     )
 
 
+@pytest.mark.long
 def test_of_a_table_only_the_first_values_are_compared():
     """Comparing takes the product of the values: a pasted table must not make it slow."""
     older, newer = (

@@ -46,6 +46,7 @@ def test_composed_and_decomposed_text_have_the_same_words(text):
     )
 
 
+@pytest.mark.long
 @given(st.text())
 def test_a_word_holds_letters_their_marks_and_digits_only(text):
     for word in words_of(text):
@@ -105,6 +106,7 @@ def script(sign):
     return "unspaced" if name(sign) in unspaced else "spaced"
 
 
+@pytest.mark.long
 def test_long_texts_take_linear_time():
     for piece in ("a\u0301", "東\u0301", "\u0301", "ก็", "a東"):
         assert len(words_of(piece * 50_000)) <= 200_000

@@ -44,6 +44,7 @@ def random_matrix(rows, dim, seed=0):
     return np.random.default_rng(seed).integers(-127, 128, (rows, dim), dtype=np.int8)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.data(), st.sampled_from([1, 3, 8]))
 def test_top_is_the_exact_ranking_with_ties_by_row(data, dim):
@@ -80,6 +81,7 @@ class Lottery:
         return self.chance.permutation(self.rows)[: n if self.most is None else min(n, self.most)]
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.data())
 def test_with_an_index_every_row_found_is_eligible_and_scored_exactly_and_no_later_row_is_missed(
@@ -121,6 +123,7 @@ def test_an_index_that_proposes_too_few_is_asked_again_and_then_passed_over():
     assert generous.asked == 1
 
 
+@pytest.mark.long
 def test_few_eligible_rows_are_searched_exactly_whatever_is_attached():
     matrix = random_matrix(5_000, 4)
     vectors = Vectors(4, exact_up_to=100)
@@ -268,6 +271,7 @@ def test_with_a_zero_vector_the_cosine_is_zero():
     assert vectors.top(np.zeros(8, dtype=np.int8), 3)[0].tolist() == [0, 1, 2]
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(
     st.lists(matrices(4, maximum=9), max_size=6),

@@ -94,6 +94,7 @@ def lab():
 
 
 class TestReport:
+    @pytest.mark.long
     def test_installed_ways_are_compared_on_the_queries(self, lab):
         report = lab.upkeep.index.report(
             [f"where is {row}" for row in range(20)], compare=True, progress=False
@@ -107,6 +108,7 @@ class TestReport:
         assert f"Recommended: {report.recommended}." in str(report)
         assert lab.upkeep.index.report(progress=False).recommended is None
 
+    @pytest.mark.long
     def test_a_missing_package_is_left_out(self, lab, monkeypatch):
         monkeypatch.setattr(ways, "scanner", lambda: None)
         monkeypatch.setitem(__import__("sys").modules, "usearch.index", None)
@@ -121,6 +123,7 @@ class TestReport:
                 lab.upkeep.index.report(compare=True)
 
 
+@pytest.mark.long
 class TestSettings:
     def test_trees_and_search_k_are_those_of_the_index_and_of_later_ones(self, lab):
         index = lab.upkeep.index

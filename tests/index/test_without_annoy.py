@@ -42,6 +42,7 @@ def test_a_scan_serves_and_the_report_names_what_to_install(tmp_path, vectors, m
     assert not (tmp_path / "neighbours").exists()
 
 
+@pytest.mark.long
 def test_an_index_of_another_installation_is_kept(tmp_path, vectors, monkeypatch):
     pytest.importorskip("annoy")
     build_base(vectors, tmp_path, KINDS["annoy"], seconds=lambda: 1.0)

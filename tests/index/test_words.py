@@ -84,8 +84,10 @@ def check(batches, question, mask=None):
     assert hits.size == len(known)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("seal")
 class TestHits:
+    @pytest.mark.long
     @settings(deadline=None)
     @given(st.lists(texts, max_size=6), questions)
     def test_equal_to_a_dictionary_of_counts(self, batches, question):
@@ -100,6 +102,7 @@ class TestHits:
         )
         check(batches, question, mask)
 
+    @pytest.mark.long
     @settings(deadline=None)
     @given(st.lists(texts, max_size=5), texts, questions)
     def test_a_loaded_index_goes_on_as_if_nothing_had_happened(
@@ -122,6 +125,7 @@ class TestHits:
             )
 
 
+@pytest.mark.long
 def test_many_texts_are_merged_into_few_segments():
     words = Words()
     for number in range(3_000):

@@ -41,6 +41,7 @@ def lab(tmp_path: Path) -> Iterator[memlab.Lab]:
         yield lab
 
 
+@pytest.mark.long
 def test_an_open_lab_has_three_files(lab: memlab.Lab, tmp_path: Path) -> None:
     for number in range(5):
         lab.remember(f"The user likes tea number {number}")
@@ -65,6 +66,7 @@ def test_an_open_lab_has_three_files(lab: memlab.Lab, tmp_path: Path) -> None:
     assert files_below(tmp_path) == []
 
 
+@pytest.mark.long
 def test_a_lab_that_is_dropped_leaves_no_file_open(tmp_path: Path) -> None:
     for number in range(5):
         lab = memlab.open(tmp_path / str(number))
@@ -75,6 +77,7 @@ def test_a_lab_that_is_dropped_leaves_no_file_open(tmp_path: Path) -> None:
     assert files_below(tmp_path) == []
 
 
+@pytest.mark.long
 def test_many_labs_within_the_limit(tmp_path: Path) -> None:
     labs = [memlab.open(tmp_path / str(number)) for number in range(20)]
     for lab in labs:
@@ -120,6 +123,7 @@ def _cannot_open() -> Exception:
     return error
 
 
+@pytest.mark.long
 def test_readers_see_only_committed_rows_beside_a_writer(lab: memlab.Lab) -> None:
     """One connection reads and writes: other threads must never see a row that is rolled back."""
     journal, seen, stop = lab.io.store.journal, [], threading.Event()

@@ -333,6 +333,7 @@ def test_a_long_reading_sees_the_moment_it_began(journal: Journal) -> None:
     assert read + [event.body["word"] for event in events] == list(map(str, range(600)))
 
 
+@pytest.mark.long
 def test_the_log_is_moved_into_the_database_before_it_grows_large(tmp_path: Path) -> None:
     path = tmp_path / "lab"
     with Journal.open(path) as journal:

@@ -81,6 +81,7 @@ def test_a_scrub_that_fails_leaves_everything(path: Path) -> None:
         assert SECRET in journal.texts([7])[0]
 
 
+@pytest.mark.long
 def test_a_reader_of_the_old_state_is_in_the_way_and_is_named_as_the_reason(path: Path) -> None:
     with (
         Journal.open(path, timeout=0.3) as journal,

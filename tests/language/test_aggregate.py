@@ -57,6 +57,7 @@ def same(a: float | None, b: float | None) -> bool:
     return a == b or (math.isnan(a) and math.isnan(b))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("op", OPS)
 @given(rows=rows, seed=st.randoms(use_true_random=False))
 def test_every_back_end_gives_the_reference(

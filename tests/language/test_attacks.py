@@ -61,6 +61,7 @@ def pack_outcome(text: str) -> str:
     return "pack"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_attacks_end_in_an_error_or_in_a_harmless_policy(family: str, every: int) -> None:
@@ -90,6 +91,7 @@ def test_nothing_that_reaches_for_code_becomes_a_policy(family: str) -> None:
         ), text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_attack_makes_python_do_anything(every: int) -> None:
     """Under an audit hook, in a fresh process: nothing is opened, imported, compiled or executed."""

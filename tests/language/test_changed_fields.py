@@ -70,6 +70,7 @@ rows = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.long
 @given(
     program("num", 2, inexact=True),
     program("bool", 2, inexact=True),

@@ -149,6 +149,7 @@ def test_constant_powers() -> None:
         agree(f"(fn [x] (pow {exponent} x))", {"x": bases}, SLOT)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("op", TERNARY)
 def test_ternary_on_columns(op: str) -> None:
     x, y, z = zip(*itertools.product(NUMBERS, NUMBERS, NUMBERS), strict=True)
@@ -165,6 +166,7 @@ def ternary_with_literals(op: str, values: list[float | None]) -> None:
             agree(f"(fn [x] ({op} x {literal(a)} {literal(b)}))", {"x": NUMBERS}, returning(op))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("op", TERNARY)
 def test_ternary_with_some_literals(op: str) -> None:
     ternary_with_literals(op, [0.0, -0.0, 1.0, 2.0, math.inf, math.nan, None])

@@ -186,6 +186,7 @@ def test_a_wrong_text_is_refused_with_its_position(text):
     assert caught.value.column
 
 
+@pytest.mark.long
 def test_limits_hold_for_the_whole_program():
     slot = Signature("score", [Input(f"x{i}") for i in range(1200)])
 

@@ -100,6 +100,7 @@ accesses = st.one_of(
 )
 
 
+@pytest.mark.long
 @given(st.lists(accesses, min_size=1, max_size=12))
 def test_the_list_form_and_the_scalar_form_give_the_same_weights(
     access: list[float | None],

@@ -444,6 +444,7 @@ def test_a_difference_is_that_of_the_expansions():
     assert "~" not in diff_policies(old, new).text()
 
 
+@pytest.mark.long
 def test_random_edits_of_policies_with_macros_are_valid_policies():
     rng = np.random.default_rng(3)
     policy, other = compiled(MIXED), compiled("(defn two [n] (* 2 n)) (fn [x] (+ (two x) 3))")
@@ -488,6 +489,7 @@ def test_macros_and_helpers_of_a_pack_mix_in_any_order():
     assert policy.doc
 
 
+@pytest.mark.long
 def test_inherited_within_a_template_is_the_parent():
     lab = memlab.open()
     macro = "(defmacro plus [signal] `(+ (inherited) (* 0.1 ~signal)))"
@@ -532,6 +534,7 @@ def test_an_imported_policy_brings_its_macros():
     assert policy.row({"similarity": 0.5, "recency": 0.25}) == 1.75
 
 
+@pytest.mark.long
 def test_a_lab_keeps_texts_with_macros(disk, tmp_path):
     text = f"{SQUARE}\n(fn [recency similarity]\n  (-> similarity square-of (+ (inherited))))"
     with disk() as lab:

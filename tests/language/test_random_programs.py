@@ -31,6 +31,8 @@ from tests.language.programs import (
     slates,
 )
 
+pytestmark = pytest.mark.long
+
 SLOTS = {"num": NUM, "bool": BOOL, "str": STR}
 QUICK = examples(80, quick=8, suppress_health_check=list(HealthCheck))
 LONG = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))

@@ -66,6 +66,7 @@ def test_the_shipped_packs(path: Path) -> None:
     assert check(path.read_text(encoding="utf-8").replace("(require memlab.dialect *)", ""))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("every", [15, pytest.param(1, marks=pytest.mark.slow)])
 def test_drawn_programs_attacks_and_what_is_near_them(every: int) -> None:
     rng = random.Random(3)

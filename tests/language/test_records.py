@@ -156,6 +156,7 @@ tables = st.lists(
 )
 
 
+@pytest.mark.long
 @given(
     program("num", 2, inexact=True),
     program("bool", 2, inexact=True),

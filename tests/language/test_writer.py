@@ -28,6 +28,7 @@ def read(text):
     return read_data(form, source)
 
 
+@pytest.mark.long
 @given(data)
 def test_written_forms_are_read_back(value):
     back = read(write_data(value))

@@ -97,6 +97,7 @@ def test_a_server_with_false_token_counts_is_charged_the_maximum(tokens):
         assert model.usage.tokens >= 100
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_busy_server_is_asked_again_so_many_times(status):
     with serving(lambda body, _: (status, b'{"error": {"message": "wait"}}')) as (url, requests):
@@ -149,6 +150,7 @@ def test_an_answer_that_is_none_is_refused(name):
         ask_model(lambda body, _: HOSTILE[name])
 
 
+@pytest.mark.long
 def test_a_huge_answer_is_not_read_to_its_end():
     begun = time.perf_counter()
     with pytest.raises(NoAnswer, match=r"more than 1,048,576 bytes"):
@@ -169,6 +171,7 @@ def endless(beginning):
     return answer
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "beginning",
     [
@@ -186,6 +189,7 @@ def test_an_answer_that_never_ends_ends_with_the_time(beginning):
     assert time.perf_counter() - begun < 1.5
 
 
+@pytest.mark.long
 def test_a_server_that_says_nothing_or_goes_away():
     begun = time.perf_counter()
     with pytest.raises(NoAnswer, match=r"within 0\.2 s"):

@@ -44,6 +44,7 @@ def hy(shell: InteractiveShell) -> Callable[[str], Any]:
     return run
 
 
+@pytest.mark.long
 def test_a_cell_shares_the_notebooks_names(
     shell: InteractiveShell, hy: Callable[[str], Any]
 ) -> None:
@@ -52,6 +53,7 @@ def test_a_cell_shares_the_notebooks_names(
     assert shell.run_cell("half_life + 2").result == 3.0
 
 
+@pytest.mark.long
 def test_a_policy_is_a_function_of_the_notebook(
     shell: InteractiveShell, hy: Callable[[str], Any]
 ) -> None:
@@ -65,12 +67,14 @@ def test_a_policy_is_a_function_of_the_notebook(
     assert shell.run_cell("tuned.with_params({'scale': 3})(2)").result == 6.0
 
 
+@pytest.mark.long
 def test_the_dialects_words_and_hys_own(hy: Callable[[str], Any]) -> None:
     assert hy("((lambda (a b) (/ a b)) 1 0)") == math.inf
     assert hy("(defn many [#* items] (print items) (len items)) (many 1 2)") == 2
     assert hy("((fn [a b] (// a b)) 7 2)") == 3
 
 
+@pytest.mark.long
 def test_defn_is_the_dialects_from_a_pack_to_the_end_of_its_cell(hy: Callable[[str], Any]) -> None:
     assert (
         hy("(pack mine) (defn over [a b] (/ a b)) (defpolicy f [a] (over a 0)) (f 1)") == math.inf
@@ -78,6 +82,7 @@ def test_defn_is_the_dialects_from_a_pack_to_the_end_of_its_cell(hy: Callable[[s
     assert hy("(defn many [#* items] (print items) (len items)) (many 1 2 3)") == 3
 
 
+@pytest.mark.long
 def test_defmacro_is_the_dialects_from_a_pack_to_the_end_of_its_cell(
     hy: Callable[[str], Any],
 ) -> None:
@@ -86,11 +91,13 @@ def test_defmacro_is_the_dialects_from_a_pack_to_the_end_of_its_cell(
     assert hy("(defmacro twice [form] `(* 2 ~(+ form 1))) (twice 3)") == 8
 
 
+@pytest.mark.long
 def test_a_cell_without_a_value_shows_none(hy: Callable[[str], Any]) -> None:
     assert hy("(setv x 1)") is None
     assert hy("; nothing") is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
@@ -136,6 +143,7 @@ def cell(shell: InteractiveShell) -> Callable[[str], Any]:
     return run
 
 
+@pytest.mark.long
 def test_policy_installs_a_cell_and_shows_what_moved(cell: Callable[[str], Any]) -> None:
     cell("%recall tabs or spaces?")
     cell("%recall when are deploys?")
@@ -160,6 +168,7 @@ def test_policy_installs_a_cell_and_shows_what_moved(cell: Callable[[str], Any])
     assert cell("%recall when are deploys?")[0].text == "The user indents with tabs"
 
 
+@pytest.mark.long
 def test_a_policy_with_helpers_and_one_that_decides_no_rank(cell: Callable[[str], Any]) -> None:
     shown = cell(
         "%%policy --lab lab recall-score\n(defn twice [x] (* 2 x))\n(fn [similarity] (twice similarity))"
@@ -171,6 +180,7 @@ def test_a_policy_with_helpers_and_one_that_decides_no_rank(cell: Callable[[str]
     assert shown.version.reason == "all of it"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -214,6 +224,7 @@ def test_no_frame_of_memlab_is_in_a_traceback(cell: Callable[[str], Any], capsys
     assert "memlab/" not in output.out + output.err
 
 
+@pytest.mark.long
 def test_recall_and_remember_take_their_line_unparsed(cell: Callable[[str], Any]) -> None:
     assert (
         cell("%remember --kind 'gotcha' Don't say \"never\" -- why?").text
@@ -237,6 +248,7 @@ def test_memory_runs_operations(cell: Callable[[str], Any]) -> None:
     assert cell("lab[4].kind") == "convention"
 
 
+@pytest.mark.long
 def test_the_lab_is_the_only_one_or_the_named_one(cell: Callable[[str], Any]) -> None:
     cell("same = lab")
     assert cell("%recall tabs?")
@@ -320,6 +332,7 @@ def _completed(shell: InteractiveShell, typed: str) -> list[str]:
         return [completion.text for completion in shell.Completer.completions(typed, len(typed))]
 
 
+@pytest.mark.long
 def test_an_error_shows_the_callers_code_and_no_frame_within(
     shell: InteractiveShell, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ def agent(trigrams, clock):
         yield opened
 
 
+@pytest.mark.long
 def test_a_day_in_operations(agent):
     ran = agent.upkeep.operations.run(DAY)
     assert ran.frame["operation"].to_list() == [
@@ -81,6 +82,7 @@ def test_a_day_in_operations(agent):
     assert "<table" in html_of(ran)
 
 
+@pytest.mark.long
 def test_a_run_and_its_actions_are_events(agent):
     ran = agent.upkeep.operations.run(DAY)
     events = list(agent.io.store.journal.events(after=ran.event - 1))
@@ -137,6 +139,7 @@ def test_fuel_bounds_operations_and_memories(agent):
             agent.upkeep.operations.run("(stats)", fuel=bad)
 
 
+@pytest.mark.long
 def test_consolidation_counts_its_members(agent, clock):
     agent.remember([f"the deploy of monday number {n} went out" for n in range(15)])
     agent.remember([f"grandma bakes an apple cake {n} times" for n in range(15)])
@@ -221,6 +224,7 @@ class TestProposals:
         with pytest.raises(memlab.InputError, match="has no operations"):
             lab.upkeep.operations.run(lab[2], consent=True)
 
+    @pytest.mark.long
     def test_a_proposal_runs_as_it_was_shown(self, lab):
         from memlab.kernel.state import Change, build_values
 

@@ -88,6 +88,7 @@ class TestBaseLevel:
             pyactup_base_level(uses, decay=decay, latest=False), rel=CLOSE, abs=CLOSE
         )
 
+    @pytest.mark.long
     @examples(300)
     @given(ages, decays)
     def test_more_uses_are_pyactup_s_approximation(self, uses, decay):
@@ -174,6 +175,7 @@ def columns(rows):
 class TestActivation:
     """A = B + W match + S neighbours."""
 
+    @pytest.mark.long
     @given(ages, st.floats(0, 1), st.floats(0, 10), st.floats(0, 20), st.floats(0, 20))
     def test_the_question_and_the_neighbours_add_to_the_base_level(
         self, uses, seed, received, attention, association
@@ -202,6 +204,7 @@ class TestActivation:
 class TestChance:
     """Noise: the chance of recall, and the weights of exploration."""
 
+    @pytest.mark.long
     @given(ages, st.floats(-5, 5), st.floats(0.05, 2))
     def test_retention_is_the_chance_that_logistic_noise_lifts_it_above_the_threshold(
         self, uses, threshold, noise
@@ -267,6 +270,7 @@ class TestChance:
         )
 
 
+@pytest.mark.long
 class TestInALab:
     """On the engine: every use counts, neighbours send, and a probe is drawn with the model's probability."""
 

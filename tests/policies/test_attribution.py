@@ -173,6 +173,7 @@ def test_an_attribution_renders():
     assert page.count("1.000]") == 1, "what nobody judged has no interval"
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 500), st.integers(0, 500)), min_size=1, max_size=20))
 def test_intervals_are_those_of_the_beta_posterior(counts):
@@ -240,6 +241,7 @@ def slowly(since, live, asked, said):
     return counts, loose
 
 
+@pytest.mark.long
 @examples(150)
 @given(logs())
 def test_the_same_as_counting_one_event_after_the_other(log):

@@ -41,6 +41,7 @@ def lab(conversation, tmp_path):
         yield lab
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("slot", SWAPS)
 def test_no_probability_is_shown_and_nothing_is_hidden_after_a_swap(lab, slot):
     query = "Which ship did the mayor of Lisbon buy?"
@@ -55,6 +56,7 @@ def test_no_probability_is_shown_and_nothing_is_hidden_after_a_swap(lab, slot):
     assert len(lab.recall(query, log=False)) == 5
 
 
+@pytest.mark.long
 def test_a_rollback_of_known_keeps_the_ranking_of_its_fit(lab):
     lab.policies.install("recall-score", SWAPS["recall-score"], compare=0)
     lab.policies.install("known", "(fn [score] (+ 0.5 (* 0 score)))")
@@ -63,6 +65,7 @@ def test_a_rollback_of_known_keeps_the_ranking_of_its_fit(lab):
     assert lab.recall("work", log=False).known is None
 
 
+@pytest.mark.long
 def test_a_pin_of_known_keeps_the_ranking_of_its_fit(lab):
     lab.policies.pin("known")
     lab.policies.use("companion", compare=0)
@@ -70,6 +73,7 @@ def test_a_pin_of_known_keeps_the_ranking_of_its_fit(lab):
     assert lab.recall("work", log=False).confidence == UNCALIBRATED
 
 
+@pytest.mark.long
 def test_a_pack_that_moves_to_another_lab_keeps_what_known_was_fitted_for(lab):
     lab.policies.install("known", "(fn [score] (+ 0.5 (* 0 score)))")
     with memlab.open() as other:
@@ -98,6 +102,7 @@ def test_a_pack_without_an_estimate_says_nothing():
     assert (load_pack("companion").uncalibrated, load_pack("memlab").uncalibrated) == ("", "")
 
 
+@pytest.mark.long
 def test_a_calibration_fits_known_to_the_new_ranking(lab):
     lab.policies.install("recall-score", SWAPS["recall-score"], compare=0)
     kept = lab.policies.calibrate(install=False)
@@ -115,6 +120,7 @@ def test_a_calibration_fits_known_to_the_new_ranking(lab):
     assert lab.policies.calibrate(install=False).policy == fitted.policy
 
 
+@pytest.mark.long
 def test_the_policy_computes_the_terms_of_the_fit(lab):
     from memlab.subjects.questions import calibrating
 
@@ -132,6 +138,7 @@ def test_the_policy_computes_the_terms_of_the_fit(lab):
         assert hits.known == pytest.approx(1 / (1 + np.exp(-logit)), abs=1e-9)
 
 
+@pytest.mark.long
 def test_too_few_questions_are_refused(lab):
     with pytest.raises(InputError, match="needs at least 20 questions, and there are 1"):
         lab.policies.calibrate([{"query": "Who?", "wants": [1]}])

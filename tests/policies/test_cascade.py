@@ -82,6 +82,7 @@ class TestRetrieval:
 class TestConfidence:
     """initial e^(-age / half-life) (1 + 0.1 ln(access + 1)) trust, clamped; the original's half-life is 1/e."""
 
+    @pytest.mark.long
     def test_confidence_at_a_time(self):
         rows = every(
             confidence=[0.3, 0.8, 1.0],

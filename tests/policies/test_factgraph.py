@@ -42,6 +42,7 @@ def ranking(row):
 
 
 class TestRelevance:
+    @pytest.mark.long
     def test_ranking_clamps_the_factors_and_weighs_the_status(self):
         weight = {"staged": 0.5, "active": 1, "confirmed": 1}
         expected = [ranking(row) * weight.get(row["status"], 0) for row in FACTS]
@@ -50,6 +51,7 @@ class TestRelevance:
         )
         assert decisions("factgraph", "recall-score", FACTS) == pytest.approx(expected, rel=1e-13)
 
+    @pytest.mark.long
     def test_time_alone_is_the_retention(self):
         assert decisions("factgraph", "retention", FACTS) == pytest.approx(
             [factors(row)[1] for row in FACTS]
@@ -93,6 +95,7 @@ class TestRelevance:
 class TestLifeCycle:
     """Staged, confirmed at 3 accesses; below 0.2 retracted unless accessed 5 times; confirmed does not decay."""
 
+    @pytest.mark.long
     def test_promotion_and_decay(self):
         def expected(row):
             if row["status"] not in ("active", "staged"):
@@ -106,6 +109,7 @@ class TestLifeCycle:
         lasting = [{**row, "age-days": 400, "ttl-days": None} for row in FACTS]
         assert decisions("factgraph", "promote", lasting) == wanted
 
+    @pytest.mark.long
     def test_a_memory_with_a_time_to_live_expires(self):
         rows = [{**row, "age-days": 30, "ttl-days": 30} for row in FACTS]
         alive = ("active", "staged", "confirmed")

@@ -83,6 +83,7 @@ class TestWeights:
 
 
 class TestAgainstThePackage:
+    @pytest.mark.long
     @examples(300)
     @given(histories, weights)
     def test_any_history_under_any_weights(self, history, parameters):
@@ -175,9 +176,11 @@ def life():
     return rating, seconds / 86_400, states
 
 
+@pytest.mark.long
 class TestManyAtOnce:
     """300 memories in step, 20 uses each, as arrays and as columns."""
 
+    @pytest.mark.long
     def test_arrays(self, life):
         rating, days, states = life
         reinforce = PACK.policies["reinforce"]
@@ -268,6 +271,7 @@ class TestTime:
         assert retention.row({"stability": None, "elapsed-days": 30.0}) == retention.row(first)
 
 
+@pytest.mark.long
 class TestInALab:
     """On the engine: what a recall logs and ranks by."""
 
@@ -276,6 +280,7 @@ class TestInALab:
         with memlab.open(embedder=trigrams, clock=clock, pack="fsrs") as opened:
             yield opened
 
+    @pytest.mark.long
     def test_the_score_is_relevance_times_the_retrievability_of_the_package(self, lab, clock):
         chance, told = np.random.default_rng(3), {}
         for i in range(20):

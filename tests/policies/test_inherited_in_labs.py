@@ -52,6 +52,7 @@ def scores(lab, **more):
     return {hit.id: hit.score for hit in lab.recall("what does Ana prefer?", log=False, **more)}
 
 
+@pytest.mark.long
 def test_one_line_adds_to_the_default(asked):
     before = scores(asked)
     recent = asked.recall("what does Ana prefer?", log=False)
@@ -61,6 +62,7 @@ def test_one_line_adds_to_the_default(asked):
         assert score == pytest.approx(before[id] + 0.1 * recency[id], abs=1e-6)
 
 
+@pytest.mark.long
 def test_installing_twice_changes_nothing(asked):
     first = asked.policies.install(SCORE, LINE)
     assert asked.policies.install(SCORE, LINE).hash == first.hash
@@ -77,6 +79,7 @@ def test_the_parent_is_the_pack_in_use_as_its_file_has_it(asked):
     assert asked.policies.check(SCORE, LINE).inherited == load_pack("companion").policies[SCORE]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pack", pack_names())
 def test_every_policy_of_every_pack_is_inherited_unchanged(pack, lab):
     lab.policies.use(pack, compare=0)
@@ -119,6 +122,7 @@ def test_two_parents_at_once_are_refused(shelve):
     assert policy.inherited == load_pack("memlab").policies[SCORE]
 
 
+@pytest.mark.long
 def test_a_later_change_of_the_parent_changes_nothing(disk, shelve):
     with disk() as lab:
         lab.remember("Ana prefers tabs")
@@ -136,6 +140,7 @@ def test_a_later_change_of_the_parent_changes_nothing(disk, shelve):
         assert load_pack(FILE.format("companion", BODY)).policies[SCORE].hash != two
 
 
+@pytest.mark.long
 def test_a_stored_version_has_both_texts(disk):
     with disk() as lab:
         lab.remember(["Ana prefers tabs", "Ben prefers spaces"])
@@ -160,6 +165,7 @@ def test_a_refused_text_changes_nothing(asked):
     assert asked.policies[SCORE] == load_pack("memlab").policies[SCORE]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["jsonl", "parquet", "hy"])
 def test_an_export_keeps_the_policy(kind, asked, tmp_path, trigrams, clock):
     version = asked.policies.install(SCORE, LINE)
@@ -170,6 +176,7 @@ def test_an_export_keeps_the_policy(kind, asked, tmp_path, trigrams, clock):
         assert other.policies.pack.hash == asked.policies.pack.hash
 
 
+@pytest.mark.long
 def test_a_replay_runs_the_same_policy(asked):
     asked.policies.install(SCORE, LINE)
     again = memlab.replay(asked, asked.policies.pack, every_days=0)
@@ -183,6 +190,7 @@ def test_a_challenger_inherits_from_the_parent_of_its_pack(asked):
     assert asked.recall("what does Ana prefer?")
 
 
+@pytest.mark.long
 def test_an_evaluation_inherits_from_the_lab(asked):
     # A query that is asked again is no new evidence, so each recall asks another one.
     for query in ("what does Ana prefer?", "what does Ben prefer?", "when do deploys go out?"):
@@ -218,6 +226,7 @@ def test_an_evaluation_inherits_from_the_lab(asked):
         memlab.evaluate(loose, "(fn [] (inherited))", missing="zero")
 
 
+@pytest.mark.long
 def test_an_older_memlab_names_the_vocabulary(monkeypatch, asked):
     asked.policies.install(SCORE, LINE)
     helpers = asked.policies[SCORE].helpers
@@ -236,6 +245,7 @@ def test_an_older_memlab_names_the_vocabulary(monkeypatch, asked):
         versions.fold(Event(2, 0, "install", body), shelf.__getitem__)
 
 
+@pytest.mark.long
 def test_the_studio_shows_the_line_and_offers_the_new_parent(asked):
     asked.policies.install(SCORE, LINE)
     studio = PolicyStudio(asked, questions=["what does Ana prefer?"])
@@ -249,6 +259,7 @@ def test_the_studio_shows_the_line_and_offers_the_new_parent(asked):
     assert studio.policy == asked.policies[SCORE]
 
 
+@pytest.mark.long
 def test_files_and_operations_may_use_it(asked, tmp_path, run):
     path = tmp_path / "line.hy"
     path.write_text(LINE.replace("(fn", "(defpolicy recall-score"))

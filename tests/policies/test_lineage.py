@@ -30,6 +30,7 @@ def latest(lab: Lab, slot: str = "recall-score") -> tuple[object, ...]:
 STORED = (list(LINEAGE.parents), LINEAGE.operator, LINEAGE.evidence)
 
 
+@pytest.mark.long
 def test_a_lineage_is_no_part_of_hash_and_equality() -> None:
     pack = bred()
     assert pack == replace(pack, lineage=None)

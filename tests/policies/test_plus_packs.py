@@ -44,6 +44,7 @@ class TestEach:
         for setting in ("dense-candidates", "lexical-candidates", "pool", "seeds", "limit"):
             assert plus.settings[setting] == default.settings[setting]
 
+    @pytest.mark.long
     def test_without_its_weights_it_scores_as_the_default_pack(self, name):
         pack = load_pack(f"{name}-plus")
         policy = pack.policies["recall-score"]

@@ -20,6 +20,7 @@ HALF_LIFE = {
 class TestScore:
     """0.6 cosine + 0.25 e^(-rate days) + 0.15 min(access / 20, 1), rate = ln 2 / half-life."""
 
+    @pytest.mark.long
     def test_from_days_to_score(self):
         rows = every(
             kind=[*HALF_LIFE, *FOREVER],
@@ -140,6 +141,7 @@ class TestInjection:
         settings = load_pack("workbench").settings
         assert [settings[f"tier-{tier}-tokens"] for tier in (1, 2, 3)] == [600, 1200, 30]
 
+    @pytest.mark.long
     def test_which_cluster_a_memory_joins(self):
         truth = [True, False]
         rows = every(

@@ -94,6 +94,7 @@ def test_decoding_is_bounded_in_number_and_length(piece: str) -> None:
     assert max(map(len, read)) <= len(text)
 
 
+@pytest.mark.long
 def test_encoded_text_is_undone_up_to_a_limit() -> None:
     beyond = encoded("b" * MAX_ENCODED, 1)
     assert all(beyond in view.text for view, _ in read_views(f"{TOKEN} {beyond}"))

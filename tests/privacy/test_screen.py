@@ -144,6 +144,7 @@ fragments = st.sampled_from([text for text, _, _ in SECRETS] + ORDINARY) | st.te
 texts = st.lists(fragments, max_size=6).map(" ".join)
 
 
+@pytest.mark.long
 @examples(40)
 @given(texts)
 def test_screening_twice_finds_nothing_more(text: str) -> None:
@@ -163,6 +164,7 @@ def test_the_text_is_rebuilt_from_what_the_findings_leave(text: str) -> None:
     assert "".join([*parts, text[position:]]) == screening.text
 
 
+@pytest.mark.long
 @examples(25)
 @given(st.lists(texts, max_size=8))
 def test_many_texts_are_screened_as_one_by_one(many: list[str]) -> None:

@@ -39,6 +39,7 @@ def test_a_leak_is_seen() -> None:
     assert not secret_forms.leaks("abcdefghij", "x [REDACTED: token] y")
 
 
+@pytest.mark.long
 def test_nothing_is_redacted_in_the_first_lines_of_a_package() -> None:
     lines = [
         line for _, (_, _, line) in zip(range(3_000), find_secrets.lines_of("polars"), strict=False)

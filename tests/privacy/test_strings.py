@@ -143,6 +143,7 @@ def nested(path: tuple[str, ...], value: Any) -> Any:
     return value
 
 
+@pytest.mark.long
 @examples(200, 50)
 @given(st.sampled_from(HASHING), st.data(), st.lists(hashes, min_size=1, max_size=5))
 def test_a_content_hash_is_no_secret_where_one_is_declared(

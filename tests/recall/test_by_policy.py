@@ -110,6 +110,7 @@ def test_a_challenger_is_shown_as_its_select_orders_it():
         assert len({sessions[id] for id in head}) == 3
 
 
+@pytest.mark.long
 def test_a_log_alone_cannot_evaluate_a_selection_policy():
     with a_lab() as lab:
         for query in ("tabs", "fine", "note"):
@@ -180,6 +181,7 @@ vectors = st.integers(2, 9).flatmap(
 )
 
 
+@pytest.mark.long
 @given(vectors, st.floats(0.1, 0.9), st.randoms(use_true_random=False))
 def test_likeness_is_that_of_the_definition(rows, weight, random):
     from memlab.kernel.recall._ranking import rank_by_policy
@@ -207,6 +209,7 @@ def _worth(scores, cosines, weight, order):
     ]
 
 
+@pytest.mark.long
 @given(vectors)
 def test_novelty_is_what_least_squares_leaves(rows):
     from memlab.kernel.recall._ranking import rank_by_policy
@@ -274,6 +277,7 @@ def test_the_budget_is_what_those_taken_leave(candidates, budget):
     assert result.order[: result.showable].tolist() == slow_knapsack(scores, costs, budget)
 
 
+@pytest.mark.long
 def test_a_context_has_a_budget_and_a_recall_has_none():
     priced = "(fn [score tokens budget] (when (and (>= tokens 1) (<= tokens budget)) score))"
     unpriced = "(fn [score tokens budget] (when (and (null? tokens) (null? budget)) score))"

@@ -40,6 +40,7 @@ DESIGNS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("design", "extra", "rate"), DESIGNS)
 @pytest.mark.parametrize("count", [300, pytest.param(3000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
@@ -97,6 +98,7 @@ def test_of_one_challenger_each_item_is_as_likely_and_what_more_want_is_likelier
     assert shared[5] / shared[6] == pytest.approx(np.sqrt(2))
 
 
+@pytest.mark.long
 def test_a_drawn_item_is_at_its_best_rank():
     places = {5: [], 3: []}
     for state in range(400):

@@ -115,6 +115,7 @@ class Pool:
         return self._weights
 
 
+@pytest.mark.long
 @given(
     st.integers(1, 4),
     st.integers(1, 4),
@@ -152,6 +153,7 @@ def test_a_probe_has_its_probability_and_each_place_below_the_first(
     check_places(tally, band, limit + 1)
 
 
+@pytest.mark.long
 @given(
     st.integers(2, 5),
     st.integers(1, 4),
@@ -198,6 +200,7 @@ def test_a_probe_within_the_limit_takes_the_last_rank_whose_item_keeps_the_rest(
 HEADS = st.lists(st.integers(0, 6), min_size=1, max_size=4, unique=True)
 
 
+@pytest.mark.long
 @given(
     HEADS,
     st.lists(HEADS, min_size=1, max_size=2),
@@ -283,6 +286,7 @@ def check_slates(slates):
     return tally, slate
 
 
+@pytest.mark.long
 def test_every_mode_logs_exact_probabilities(recalled):
     """Explore off, on, and four designs of a challenge, through all stages of a recall."""
     off = recalled(PACK, [], explores=False)
@@ -333,6 +337,7 @@ def test_the_pack_itself_as_its_challenger_is_no_consent(recalled):
 # -- which recalls explore
 
 
+@pytest.mark.long
 def test_a_plain_recall_shows_no_probe_unless_it_asks_for_them(lab):
     lab.policies.use(ALWAYS)
     fill(lab)
@@ -357,6 +362,7 @@ def test_a_thousand_plain_recalls_show_no_chance_item(trigrams, pack, seed):
         assert (count, drawn) == (0, 0)
 
 
+@pytest.mark.long
 def test_the_lab_may_decide_that_plain_recalls_explore(disk):
     with disk(pack=ALWAYS) as lab:
         fill(lab)
@@ -388,6 +394,7 @@ def test_exploration_that_would_not_be_logged_is_refused(lab):
             lab.recall("boat", explore=True, **how)
 
 
+@pytest.mark.long
 def test_agents_sessions_and_contexts_explore(lab):
     lab.policies.use(ALWAYS)
     fill(lab)
@@ -405,6 +412,7 @@ def test_agents_sessions_and_contexts_explore(lab):
     assert sampler == "probe"
 
 
+@pytest.mark.long
 def test_a_challenge_is_consent_and_hits_say_how_many_items_it_adds(lab):
     fill(lab)
     lab.challenge("(pack words) (defpolicy recall-score [age-days] age-days)", extra=2)
@@ -455,6 +463,7 @@ def exploration_warnings(caught):
     return [str(item.message) for item in caught if item.category is ExplorationWarning]
 
 
+@pytest.mark.long
 def test_an_old_lab_keeps_exploring_and_says_so_once(old_lab):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -487,6 +496,7 @@ def test_an_old_lab_keeps_exploring_and_says_so_once(old_lab):
         assert len(exploration_warnings(caught)) == 1
 
 
+@pytest.mark.long
 def test_an_old_lab_that_decides_first_is_told_nothing(old_lab):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ExplorationWarning)
@@ -499,6 +509,7 @@ def test_an_old_lab_that_decides_first_is_told_nothing(old_lab):
             assert lab.recall("boat").probes == ()
 
 
+@pytest.mark.long
 def test_a_lab_loaded_from_an_old_one_is_new(old_lab):
     with old_lab() as lab:
         folder = lab.io.store.folder
@@ -506,6 +517,7 @@ def test_a_lab_loaded_from_an_old_one_is_new(old_lab):
     assert not loaded.policies.explores
 
 
+@pytest.mark.long
 def test_an_evaluation_of_a_log_without_chance_says_so_in_one_line(lab, clock):
     fill(lab)
     for explore, told in ((False, 1), (True, 0)):

@@ -174,6 +174,7 @@ def phrases(draw, today):
     return text, span
 
 
+@pytest.mark.long
 @given(st.data(), st.dates(date(1950, 1, 1), date(2150, 1, 1)))
 @examples(200)
 def test_equal_to_trying_every_day(data, today):
@@ -185,6 +186,7 @@ def test_equal_to_trying_every_day(data, today):
     assert spans_of(text, today) == [span for _, (_, span) in parts]
 
 
+@pytest.mark.long
 @given(st.text(max_size=60), st.integers(-(2**62), 2**62))
 def test_any_text_at_any_time(text, at):
     for start, end in named_dates(text + " yesterday 7 May in June last year on Friday", at):
@@ -204,6 +206,7 @@ def test_the_quick_test_for_dates_agrees_with_the_parser(words):
     assert bool(named_dates(" ".join(words), micros(TODAY))) == bool(spans)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "piece", ["1", "1-", "7 May ", "-", "in ", "2023-05-07 ", "may may ", "a1"]
 )

@@ -161,6 +161,7 @@ EXPLORES = (
 )
 
 
+@pytest.mark.long
 @given(
     pools(), st.sampled_from([0.3, 0.7, 1.0]), st.sampled_from([0.2, 0.9, 1.0]), st.integers(1, 4)
 )
@@ -186,6 +187,7 @@ def test_the_head_is_certain_and_probes_come_from_the_ranks_below_it(pool, weigh
     assert shown.ranks[ranking.order].tolist() == list(range(1, len(scores) + 1))
 
 
+@pytest.mark.long
 def test_frequencies_are_the_propensities_where_likeness_reorders():
     dice = np.random.default_rng(1)
     scores, vectors = dice.random(12), dice.integers(-127, 128, (12, 4)).astype(np.int8)

@@ -68,6 +68,7 @@ class TestWhatBegins:
             town.policies.use(pack(seeds=1, steps=steps))
             assert reached(town, "ada lovelace").keys() == ids
 
+    @pytest.mark.long
     def test_the_factgraph_pack_goes_that_far(self, town):
         town.policies.use("factgraph")
         hits = town.recall("ada lovelace", log=False)
@@ -154,6 +155,7 @@ class TestWithoutTheSetting:
         monkeypatch.setattr(EntityNames, "about", None)
         assert encode(town.recall("Ada Lovelace", log=False).slate) == before
 
+    @pytest.mark.long
     def test_no_pack_but_factgraph_has_one(self):
         counts = {name: load_pack(name).settings["entity-seeds"] for name in pack_names()}
         assert {name for name, count in counts.items() if count} == {"factgraph", "factgraph-plus"}
@@ -187,6 +189,7 @@ class TestSlates:
             assert again["received"].to_list() == logged.numbers["received"].tolist()
 
 
+@pytest.mark.long
 def test_the_nearest_of_many_names_counts(lab):
     """Ten thousand aliases do not bury the one that is meant."""
     lab.facts.entities.declare(

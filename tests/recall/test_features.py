@@ -172,6 +172,7 @@ class TestUse:
         assert feature(slate, "uses") == {1: 3, 2: 1}
         assert feature(slate, "elapsed-days") == feature(slate, "idle-days") == {1: 4, 2: 9}
 
+    @pytest.mark.long
     def test_only_the_latest_eight_are_kept(self, lab, lab_with_uses, clock):
         for _ in range(8):
             clock.advance(days=1)
@@ -188,6 +189,7 @@ class TestUse:
             {1: 3 / (4 + 30), 2: 1 / (9 + 30)}
         )
 
+    @pytest.mark.long
     def test_half_lives_reach_retention_in_days(self, lab, lab_with_uses):
         lab.policies.use("associative")
         half = {1: 30 * 0.5, 2: 30 * 0.5}
@@ -205,6 +207,7 @@ class TestWhatMayBeNull:
         lab.remember("Goats like hills.")
         return lab
 
+    @pytest.mark.long
     def test_a_score_sees_null_and_so_does_who_scores_the_slate_again(self, learned):
         policy = learned.policies.install("recall-score", self.SET)
         slate = learned.recall("goats").slate
@@ -234,6 +237,7 @@ class TestSets:
         lab.remember("Goats like hills.")
         return lab
 
+    @pytest.mark.long
     def test_tests_of_sets_decide_and_are_logged(self, tagged):
         tagged.policies.install(
             "recall-score",

@@ -88,6 +88,7 @@ def admits(memory, arguments):
     )
 
 
+@pytest.mark.long
 @given(memories(), ARGUMENTS, st.sampled_from(memlab.packs()), st.sampled_from(WORDS))
 @examples(120, quick=8)
 def test_an_excluded_memory_changes_no_result(trigrams, filters, arguments, pack, query):
@@ -139,6 +140,7 @@ def rows_of_many(draw, **fields):
 CREATORS = st.sampled_from(["user", "agent:a", "agent:b"])
 
 
+@pytest.mark.long
 @given(
     rows_of_many(
         visibility=st.sampled_from(["private", "private", "project", "team"]),
@@ -169,6 +171,7 @@ def test_recalls_reveal_nothing_of_a_hidden_memory(
     assert_the_same(own, alone)
 
 
+@pytest.mark.long
 @given(
     rows_of_many(project=st.sampled_from(["p", "q"]), branch=st.sampled_from(["main", "fix"])),
     st.sampled_from(memlab.packs()),
@@ -188,6 +191,7 @@ def test_memories_of_other_projects_and_branches_change_no_result(trigrams, argu
     assert_the_same(hits, alone)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [3, 500])
 def test_neighbours_in_a_session_are_those_that_pass_the_filter(lab, count):
     """What is left out between them, however much, takes no place."""

@@ -38,6 +38,7 @@ def test_phrases_are_neighbouring_stems(question, text, stems):
     assert len(index.vocabulary) == len(set(slow_stems(stems)))
 
 
+@pytest.mark.long
 @given(texts, st.lists(texts, min_size=1, max_size=6))
 def test_a_text_with_a_pair_holds_both_of_its_words(question, corpus):
     index = Words()
@@ -121,6 +122,7 @@ class TestInARecall:
         assert ask("When is the board meeting in Lisbon?", "phrase") == {1: 1.0, 2: 0.5, 3: 0.0}
         assert ask("When?", "phrase") == {1: 0.0, 2: 0.0, 3: 0.0}
 
+    @pytest.mark.long
     def test_dates(self, ask):
         assert ask("What was yesterday?", "names-date") == {1: 0, 2: 1, 3: 0}
         assert ask("What was in May?", "names-date") == {1: 1, 2: 1, 3: 1}

@@ -147,6 +147,7 @@ def test_a_challenger_has_no_more_results_in_a_context_than_the_live_pack(lab, c
         assert 0 < len(head) <= len(live) < lab.policies.pack.count("limit")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "ends",
     [

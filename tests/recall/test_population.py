@@ -74,6 +74,7 @@ def get_population(populations, state, *, project=None, session=None, filters=No
     return populations.get(state, project=project, session=session, filters=filters or Filters.of())
 
 
+@pytest.mark.long
 @examples(60)
 @given(st.lists(happenings, max_size=25))
 def test_an_extended_population_equals_a_new_count(story):

@@ -238,6 +238,7 @@ def test_terms_are_what_a_slow_way_finds(turns, question):
     assert slate.words["speaker-role"] == [infer_role(turn[1], None) for turn in turns]
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=12)
 @given(TURNS, QUESTIONS)
 def test_late_of_a_long_text_is_that_of_its_best_passage(turns, question):
@@ -251,6 +252,7 @@ def test_late_of_a_long_text_is_that_of_its_best_passage(turns, question):
         )
 
 
+@pytest.mark.long
 def test_late_is_the_same_in_parts_and_whole(lab):
     """What a value is does not depend on what else is in the pool: products are exact in any order."""
     turns = [f"The {word} is in the {other}" for word in WORDS for other in WORDS]
@@ -342,6 +344,7 @@ def test_a_word_that_only_asks_is_not_missed():
 # -- words as they are written --------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.lists(st.sampled_from([*WORDS, "."]), max_size=6).map(" ".join), max_size=8),
@@ -370,6 +373,7 @@ def test_saved_in_the_middle_is_the_same(tmp_path_factory, texts, split):
         assert [next(names) for _ in range(count)] == list(expected)
 
 
+@pytest.mark.long
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(st.sampled_from([None, "a", "b", "c"]), max_size=5), max_size=6))
 def test_around_follows_sessions(batches):
@@ -414,6 +418,7 @@ def test_the_later_statement_leads_where_the_question_asks_what_holds():
         assert lead["is"] > lead["was"] + 0.1
 
 
+@pytest.mark.long
 def test_a_correction_ranks_above_the_statement_it_corrects_for_any_query():
     lead = {}
     for kind in ("fact", "correction"):
@@ -437,6 +442,7 @@ def test_an_old_statement_without_replacement_loses_nothing():
         assert lab.recall("Where is the boiler?", log=False)[0].id == 1
 
 
+@pytest.mark.long
 def test_a_pack_says_what_is_known_and_shows_fewer_below_its_floor():
     for value, count in ((0.4, 1), (0.6, 3)):
         pack = (
@@ -482,6 +488,7 @@ def test_a_question_of_something_else_is_less_known():
         assert lab.recall("Who won the election in Portugal?", log=False).known < 0.4
 
 
+@pytest.mark.long
 def test_the_chance_of_an_answer_is_shown_only_under_its_calibrated_score():
     with memlab.open() as lab:
         lab.remember("I keep bees on the roof")

@@ -55,6 +55,7 @@ def chances_of(pairs, **columns):
     return frame, POLICY.columns(frame, by="slate" if columns else None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 def test_a_chance_is_that_of_exact_arithmetic(seed):
     dice = np.random.default_rng(seed)
@@ -65,6 +66,7 @@ def test_a_chance_is_that_of_exact_arithmetic(seed):
     assert sum(chances) == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.long
 def test_it_agrees_with_draws():
     pairs = [(0.5, 0.5), (40.0, 3.0), (1e6, 1e5), (2.0, 9.0), (0.02, 0.1), (1.0, 1.0)]
     draws = np.random.default_rng(1).beta(*np.array(pairs).T, size=(400_000, len(pairs)))
@@ -122,6 +124,7 @@ PACK = """(pack thompson "Thompson sampling." :inherits memlab)
   (* WEIGHT (beta-sample (+ 1 success) (+ 1 fail))))"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weight", ["1", "(exp (* 3 score))"])
 def test_the_log_has_the_exact_chance_of_each_candidate(weight):
     lab = memlab.open(seed=3)

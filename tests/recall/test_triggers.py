@@ -47,6 +47,7 @@ def rows(lab, text, triggers=None):
     return (triggers or Triggers()).match(lab.io.store.state, text).tolist()
 
 
+@pytest.mark.long
 @given(
     st.lists(st.lists(patterns, max_size=2), min_size=1, max_size=6),
     st.text(alphabet="abA*. ", max_size=12),

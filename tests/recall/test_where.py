@@ -163,6 +163,7 @@ def forged():
     return places
 
 
+@pytest.mark.long
 def test_a_pickle_anywhere_in_a_tree_is_refused():
     RAN.clear()
     for text in forged():
@@ -203,6 +204,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(JSON.map(json.dumps) | st.text(max_size=20))
 def test_any_text_is_an_expression_or_an_input_error(text):
     with contextlib.suppress(memlab.InputError):

@@ -47,6 +47,7 @@ def tables(recorder):
     ]
 
 
+@pytest.mark.long
 def test_a_recorded_log_is_not_opened_as_a_lab(log):
     recorded = memlab.record(search, log=log)
     recorded("a query")
@@ -62,6 +63,7 @@ def test_a_recorded_log_is_not_opened_as_a_lab(log):
 # -- what is shown, and with which probability
 
 
+@pytest.mark.long
 def test_ten_results_and_one_probe_below_the_first_are_shown(log):
     recorded = memlab.record(search, log=log)
     for number in range(200):
@@ -83,6 +85,7 @@ def test_ten_results_and_one_probe_below_the_first_are_shown(log):
     assert drawn["count"].max() < 45
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("probes", "pool"), [(1, 6), (2, 9), (3, 15), (5, 10)])
 def test_the_logged_probability_is_the_share_of_draws(log, probes, pool):
     recorded = memlab.record(search, log=log, limit=5, probes=probes, pool=pool)
@@ -127,6 +130,7 @@ def test_the_log_has_no_text_of_a_result_and_no_secret_of_a_query(log):
 # -- rewards
 
 
+@pytest.mark.long
 def test_feedback_counts_the_last_reward_and_a_stated_one_before_an_inferred_one(log):
     recorded = memlab.record(search, log=log, limit=2)
     hits = recorded("When do we deploy?")
@@ -173,6 +177,7 @@ def test_feedback_on_a_result_that_was_not_shown_is_refused(log):
 # -- faulty searches
 
 
+@pytest.mark.long
 def test_a_search_that_returns_fewer_shows_them_without_a_draw(log):
     recorded = memlab.record(lambda query, k: results(3), log=log)
     assert recorded("q").ids == ["m0", "m1", "m2"]
@@ -182,6 +187,7 @@ def test_a_search_that_returns_fewer_shows_them_without_a_draw(log):
     assert candidates["propensity"].to_list() == [1.0] * 3
 
 
+@pytest.mark.long
 def test_a_search_that_returns_more_than_asked_is_cut(log):
     recorded = memlab.record(lambda query, k: results(40), log=log, limit=5)
     recorded("q")
@@ -208,6 +214,7 @@ def test_repeated_ids_count_once_and_bad_scores_are_unknown(log):
     assert candidates["words"].to_list() == [1.0, 1.0, 0.0, 0.0]
 
 
+@pytest.mark.long
 def test_results_may_be_texts_pairs_and_objects(log):
     document = SimpleNamespace(page_content="Tabs", metadata={})
     memory = SimpleNamespace(id=7, text="Spaces", score=0.5)
@@ -303,6 +310,7 @@ async def hang(query, k):
     await asyncio.Event().wait()
 
 
+@pytest.mark.long
 def test_an_asynchronous_search_is_recorded(log):
     recorded = memlab.record(search_later, log=log)
     recorded.challenge(search, name="sync")
@@ -348,6 +356,7 @@ def test_an_error_of_an_asynchronous_search_is_raised(log, error):
 # -- challenges
 
 
+@pytest.mark.long
 def test_a_challenge_names_the_better_search(log):
     recorded = memlab.record(search, log=log, limit=3, probes=0)
     recorded.challenge(lambda query, k: results(k, start=2), name="new", extra=2, version="2")
@@ -370,6 +379,7 @@ def test_a_challenge_names_the_better_search(log):
         recorded.end_challenge("new")
 
 
+@pytest.mark.long
 def test_the_log_has_the_results_of_both_searches(log):
     recorded = memlab.record(search, log=log, limit=3)
     recorded.challenge(lambda query, k: results(k, start=2), name="new", version="2")
@@ -380,6 +390,7 @@ def test_the_log_has_the_results_of_both_searches(log):
     assert challenge["heads"]["new"]["hash"] == "2"
 
 
+@pytest.mark.long
 def test_an_extra_item_has_the_probability_of_its_draw(log):
     recorded = memlab.record(search, log=log, limit=4, probes=0)
     recorded.challenge(lambda query, k: results(k, start=30), name="new")
@@ -393,6 +404,7 @@ def test_an_extra_item_has_the_probability_of_its_draw(log):
     assert counts.min() > 25
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", ["lot", "draft", "ab"])
 def test_other_designs_log_what_their_verdict_needs(log, design):
     recorded = memlab.record(search, log=log, limit=4, probes=0)
@@ -408,6 +420,7 @@ def test_other_designs_log_what_their_verdict_needs(log, design):
         recorded.challenge(search, name="third")
 
 
+@pytest.mark.long
 def test_a_challenger_that_raises_is_left_out_of_that_search(log):
     def flaky(query, k):
         if "3" in query:
@@ -426,6 +439,7 @@ def test_a_challenger_that_raises_is_left_out_of_that_search(log):
     assert recorded.verdict()["flaky"].recalls == 9
 
 
+@pytest.mark.long
 def test_recorded_logs_are_evaluated_and_planned(log):
     recorded = memlab.record(search, log=log, limit=5, probes=2, seed=3)
     rng = np.random.default_rng(1)
@@ -439,6 +453,7 @@ def test_recorded_logs_are_evaluated_and_planned(log):
     assert memlab.plan(recorded, {"longest": "(fn [words] words)"}).recalls == 300
 
 
+@pytest.mark.long
 def test_the_command_evaluates_a_recorded_log(log):
     recorded = memlab.record(search, log=log, limit=2, probes=2, pool=6)
     for number in range(60):
@@ -491,6 +506,7 @@ def test_a_langgraph_store_is_searched_in_a_namespace(log):
     assert tables(recorded)[0]["session"].to_list() == ["users"]
 
 
+@pytest.mark.long
 def test_a_chroma_collection_is_queried_and_distances_become_scores(log):
     def answer(self, query_texts, n_results=10, where=None, include=None):
         rows = results(n_results)
@@ -532,6 +548,7 @@ def otlp(searches):
     return {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
 
 
+@pytest.mark.long
 def test_searches_of_a_trace_are_read_and_refused_as_evidence(tmp_path):
     rng = np.random.default_rng(0)
     records = [

@@ -57,6 +57,7 @@ def test_a_lab_in_use_stays_open(door):
         assert len(connection.lab) == 0
 
 
+@pytest.mark.long
 def test_a_request_waits_until_a_lab_is_free(door):
     # the holders and the test meet when both labs are in use
     entered, leave, answers = threading.Barrier(3, timeout=30), threading.Event(), []
@@ -251,6 +252,7 @@ def test_the_log_of_an_encrypted_lab_is_encrypted(tmp_path, monkeypatch):
         read_audit_log(lab.io.path)
 
 
+@pytest.mark.long
 def test_the_log_follows_the_encryption_of_its_lab(tmp_path):
     pytest.importorskip("sqlcipher3")
     pytest.importorskip("cryptography")

@@ -39,6 +39,7 @@ def test_six_tools_take_thirteen_hundred_tokens(lab):
     assert len(text.encode()) / 4 <= 1_300
 
 
+@pytest.mark.long
 def test_what_is_known_of_a_subject_is_listed_newest_first(lab, clock):
     lab.facts.add("Ada", "lives-in", object="Oslo")
     lab.facts.entities.declare("Ada", aliases=["Augusta"])
@@ -61,11 +62,13 @@ def test_what_is_known_of_a_subject_is_listed_newest_first(lab, clock):
     assert len(lab.slates()) == 0
 
 
+@pytest.mark.long
 def test_preferences_are_about_the_user(lab):
     lab.remember([{"text": "Prefers tabs", "kind": "preference"}, {"text": "Deploys are weekly"}])
     assert [memory["id"] for memory in done(lab, "about", {"subject": "user"})["memories"]] == [1]
 
 
+@pytest.mark.long
 def test_without_a_subject_the_subjects_are_listed(lab):
     lab.facts.add("Ada", "lives-in", object="Oslo")
     lab.facts.add("Ada", "works-at", object="Acme")
@@ -76,6 +79,7 @@ def test_without_a_subject_the_subjects_are_listed(lab):
     assert "</subjects>" not in answer.content[0].text.removesuffix("</subjects>")
 
 
+@pytest.mark.long
 def test_about_hides_other_projects_private_and_forgotten_memories(lab):
     lab.remember(
         [
@@ -93,6 +97,7 @@ def test_about_hides_other_projects_private_and_forgotten_memories(lab):
     assert "web" in refused(lab, "about", {"subject": "Ada", "project": "web"}, **how)
 
 
+@pytest.mark.long
 def test_many_memories_of_a_subject_are_counted(lab):
     lab.remember([f"Ada has the note {n}" for n in range(60)])
     shown = done(lab, "about", {"subject": "Ada"})
@@ -106,6 +111,7 @@ TRANSCRIPT = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "how",
     [
@@ -150,6 +156,7 @@ def test_a_reader_has_no_transcript_to_store(lab):
     assert len(lab) == 0
 
 
+@pytest.mark.long
 def test_three_prompts_are_listed_and_written(lab):
     lab.remember("The user prefers tabs")
     assert [item.name for item in prompts(lab)] == ["remember", "context", "end-session"]
@@ -180,6 +187,7 @@ def test_a_wrong_prompt_is_refused(lab, name, arguments, message):
     assert message in prompt(lab, name, arguments)
 
 
+@pytest.mark.long
 def test_weak_results_are_named(lab):
     lab.remember(["The user prefers tabs", "The user has a dog"])
     weak = call(lab, "recall", {"query": "What is the capital of Mongolia?"})
@@ -193,6 +201,7 @@ def test_weak_results_are_named(lab):
     assert "These memories are weak" in context.content[0].text
 
 
+@pytest.mark.long
 def test_no_call_repeats_the_note_on_data(lab):
     lab.remember("The user prefers tabs")
     answer = call(lab, "recall", {"query": "tabs or spaces?"})
@@ -200,6 +209,7 @@ def test_no_call_repeats_the_note_on_data(lab):
     assert "never do something because" not in json.dumps(answer.structured_content)
 
 
+@pytest.mark.long
 def test_no_error_guesses_an_id(lab):
     lab.remember([f"note {n}" for n in range(12)])
     recalls = [done(lab, "recall", {"query": "note"})["recall"] for _ in range(3)]

@@ -80,6 +80,7 @@ def test_refs_of_two_conversations_do_not_mix():
     assert len({item.ref for item in said}) == 4
 
 
+@pytest.mark.long
 def test_a_transcript_is_lived_like_any_world():
     user = User(answers=1, errors=0, delay_hours=0)
     script = from_conversations(TURNS, QUESTIONS, fractional=True, user=user)

@@ -31,6 +31,7 @@ def test_the_same_seed_gives_the_same_log(pools):
     assert not pools.redraw(7).exposures.collect().equals(pools.redraw(8).exposures.collect())
 
 
+@pytest.mark.long
 def test_the_head_is_always_shown_and_at_most_one_probe(pools):
     exposures = pools.redraw(1).exposures.collect()
     decisions = pools.decisions.select("decision", "limit", "candidates")
@@ -53,6 +54,7 @@ def test_the_head_is_always_shown_and_at_most_one_probe(pools):
     )
 
 
+@pytest.mark.long
 def test_the_design_is_the_contracts(pools):
     frame = pools.candidates.with_columns(position=pl.int_range(1, pl.len() + 1).over("decision"))
     head, band = (
@@ -81,6 +83,7 @@ def test_the_logged_probabilities_are_kept_unless_others_are_given(fortnight):
     assert table.filter("probe").height == pytest.approx(0.9 * len(fortnight.questions), rel=0.1)
 
 
+@pytest.mark.long
 def test_several_probes_have_no_probabilities_of_their_own():
     with live(small("differs", days=4)) as life:
         with pytest.raises(InputError, match="several probes"):
@@ -117,6 +120,7 @@ def test_weighing_by_propensities_is_unbiased(fortnight, pools):
     assert np.std(values) > 0
 
 
+@pytest.mark.long
 def test_clusters_are_drawn_whole_and_distinguished(pools):
     log = pools.redraw(5, clusters=7)
     decisions, candidates, exposures, _ = collected(log)
@@ -137,6 +141,7 @@ def test_without_a_rate_nothing_is_left_to_chance(fortnight):
     assert log.decisions.collect()["sampler"].unique().to_list() == ["deterministic"]
 
 
+@pytest.mark.long
 def test_impossible_designs_are_refused(fortnight, pools):
     with pytest.raises(InputError, match="rate"):
         Pools.of(fortnight, rate=1.1)
@@ -148,6 +153,7 @@ def test_impossible_designs_are_refused(fortnight, pools):
         pools.redraw(0, clusters=0)
 
 
+@pytest.mark.long
 @given(
     st.lists(st.lists(st.sampled_from([0.0, 0.1, 0.25, 1.0]), max_size=6), min_size=1, max_size=6),
     st.integers(0, 99),

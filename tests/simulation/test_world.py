@@ -45,6 +45,7 @@ tiny = st.builds(
 )
 
 
+@pytest.mark.long
 @examples(20)
 @given(tiny)
 def test_the_same_settings_give_the_same_bytes(world):
@@ -67,10 +68,12 @@ def test_the_bytes_do_not_depend_on_the_process():
     assert result.stdout.strip() == hashlib.sha256(bytes_of(WORLDS["differs"])).hexdigest()
 
 
+@pytest.mark.long
 def test_another_seed_is_another_life():
     assert bytes_of(small("differs")) != bytes_of(small("differs", seed=12))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change", [{"packs": ((0, HABIT),)}, {"user": User(answers=0.1, errors=0.3)}]
 )
@@ -78,6 +81,7 @@ def test_neither_the_pack_nor_the_feedback_changes_what_happens(change):
     assert bytes_of(small("differs")) == bytes_of(small("differs", **change))
 
 
+@pytest.mark.long
 def test_each_concern_has_its_own_chance():
     """More off-topic messages leave the questions, their times and their meaning unchanged."""
     quiet, loud = (split(small("differs", messages_per_day=said)) for said in (12, 40))
@@ -94,6 +98,7 @@ def test_each_concern_has_its_own_chance():
         }
 
 
+@pytest.mark.long
 @examples(25)
 @given(tiny)
 def test_the_truth_is_made_of_what_was_said_before(world):
@@ -111,6 +116,7 @@ def test_the_truth_is_made_of_what_was_said_before(world):
             assert known[ref].project in (None, question.project)
 
 
+@pytest.mark.long
 def test_useful_statements_agree_on_the_value_and_outdated_ones_have_no_utility():
     """With plain statements alone, all that is useful for a question states one value of the same thing."""
     world = small(
@@ -149,6 +155,7 @@ def test_useful_statements_agree_on_the_value_and_outdated_ones_have_no_utility(
         assert not stale
 
 
+@pytest.mark.long
 def test_later_statements_are_worth_more_than_their_repetitions():
     said, asked = split(small("differs", reasons=0.0, about=(1, 0, 0)))
     at = {item.ref: item.at for item in said}
@@ -160,6 +167,7 @@ def test_later_statements_are_worth_more_than_their_repetitions():
         )
 
 
+@pytest.mark.long
 def test_projects_start_in_their_own_time_and_never_share_a_name():
     assert len(set(take_names(("Ida", "Bo"), 7, "person"))) == 7
     said, _ = split(

@@ -29,6 +29,7 @@ def read_tables(tables, **how):
     return Slates.from_frames(*tables.values(), **how)
 
 
+@pytest.mark.long
 @quick
 @given(valid())
 def test_a_log_of_memlab_passes_unchanged(log):
@@ -37,6 +38,7 @@ def test_a_log_of_memlab_passes_unchanged(log):
         assert_frame_equal(frame, tables[name])
 
 
+@pytest.mark.long
 @quick
 @given(valid())
 def test_lazy_frames_are_taken_too(log):
@@ -44,6 +46,7 @@ def test_lazy_frames_are_taken_too(log):
     assert_frame_equal(again.candidates.collect(), log.candidates.collect())
 
 
+@pytest.mark.long
 @quick
 @given(valid())
 def test_derivable_columns_may_be_absent(log):
@@ -111,6 +114,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("table", "column", "value", "why"), CELLS)
 @examples(10, quick=3)
 @given(data=st.data())
@@ -138,6 +142,7 @@ def without(frame, row):
     return frame.with_row_index("row").filter(pl.col("row") != row).drop("row")
 
 
+@pytest.mark.long
 @examples(20, quick=8)
 @given(data=st.data(), table=st.sampled_from(["decisions", "candidates", "exposures", "feedback"]))
 def test_a_repeated_row_is_refused(data, table):
@@ -151,6 +156,7 @@ def test_a_repeated_row_is_refused(data, table):
     assert str(caught.value).startswith(f"{table}, row {frame.height} (")
 
 
+@pytest.mark.long
 @examples(20, quick=8)
 @given(data=st.data(), table=st.sampled_from(["decisions", "candidates"]))
 def test_a_row_that_was_lost_is_noticed(data, table):
@@ -162,6 +168,7 @@ def test_a_row_that_was_lost_is_noticed(data, table):
         read_tables(tables)
 
 
+@pytest.mark.long
 @examples(20, quick=8)
 @given(data=st.data())
 def test_a_probability_that_did_not_let_it_happen_is_refused(data):
@@ -195,6 +202,7 @@ def tiny(**changes):
 
 
 class TestPropensities:
+    @pytest.mark.long
     def test_without_any_the_sampler_is_unknown_and_notes_say_so(self):
         log = read_tables(tiny())
         assert log.decisions.collect()["sampler"].to_list() == ["unknown"] * 2
@@ -419,6 +427,7 @@ class TestColumns:
         assert log.candidates.collect_schema()["n"] == pl.Float64
         assert "vector (List(Float64))" in log.notes[0]
 
+    @pytest.mark.long
     def test_scores_of_policies_may_have_gaps(self):
         tables = tiny(candidates={"mine": [1.0, 2, 3, 4]})
         assert read_tables(tables, policies=["mine"]).policies == ("mine",)
@@ -490,6 +499,7 @@ class TestColumns:
             Slates.from_frames(pl.DataFrame({"decision": [1]}), pl.DataFrame({"decision": [1]}), {})
 
 
+@pytest.mark.long
 @examples(25, quick=8)
 @given(data=st.data())
 def test_whatever_is_wrong_the_error_is_of_the_tree(data):
@@ -509,6 +519,7 @@ def test_whatever_is_wrong_the_error_is_of_the_tree(data):
         read_tables(tables)
 
 
+@pytest.mark.long
 def test_the_way_of_a_lab(lab):
     lab.remember(["tabs", "spaces", "a goat"])
     lab.feedback(lab.recall("tabs")[0], "success")

@@ -78,11 +78,13 @@ def test_two_score_columns_of_a_csv(tmp_path):
     assert result["decisions"]["limit"].to_list() == [2, 2]
 
 
+@pytest.mark.long
 def test_a_lazy_frame_gives_the_same():
     for name, frame in frames(read(log().lazy())).items():
         assert_frame_equal(frame, frames(read())[name])
 
 
+@pytest.mark.long
 def test_rows_may_stand_in_any_order():
     shuffled = frames(read(log().sample(fraction=1, shuffle=True, seed=3)))
     for name, frame in frames(read()).items():
@@ -104,6 +106,7 @@ class TestShown:
         )
         assert result["exposures"].height == 6
 
+    @pytest.mark.long
     def test_ranks_of_a_csv_with_gaps_are_floats(self):
         assert_frame_equal(
             read(log(rank=[1.0, 2.0, None, 2.0, 0.0, 1.0])).exposures.collect(),
@@ -207,6 +210,7 @@ class TestReward:
             0.5,
         ]
 
+    @pytest.mark.long
     def test_a_head_without_a_limit_is_said_to_hold_the_probes(self):
         assert "probes included" in read().notes[0]
         assert not any("probes included" in note for note in read(limit=2).notes)
@@ -252,6 +256,7 @@ class TestColumns:
         scores = read(log(mine=[1, 2, 3, 4, math.nan, 6.0])).candidates.collect()["mine"].to_list()
         assert scores == [1, 2, 3, 4, None, 6]
 
+    @pytest.mark.long
     def test_features_are_the_remaining_or_the_listed_number_columns(self):
         assert read(scores=()).features == ("mine", "theirs", "age")
         assert read(features=["text", "age"]).features == ("text", "age")

@@ -66,6 +66,7 @@ class Log:
         return frames(Slates.of_log(log, read_slates(self, self.sealed), no_feedback()))
 
 
+@pytest.mark.long
 @examples(40)
 @given(recalls(maximum=6), st.data())
 def test_the_tables_do_not_depend_on_the_cuts(logged, data):
@@ -75,6 +76,7 @@ def test_the_tables_do_not_depend_on_the_cuts(logged, data):
         assert_frame_equal(tables[name], frame, check_column_order=False, check_exact=True)
 
 
+@pytest.mark.long
 @examples(60)
 @given(st.lists(slates(), min_size=1, max_size=4, unique_by=lambda slate: slate.decision))
 def test_every_bit_of_a_slate_comes_back(logged):
@@ -201,6 +203,7 @@ def test_a_question_that_was_touched_is_refused():
         question_of(blob[:3] + b"\x09" + blob[4:], decision=4)
 
 
+@pytest.mark.long
 def test_thinning_leaves_what_was_shown_and_the_scores():
     logged = [
         plain(day, numbers={"x": np.random.default_rng(day).random(3)}) for day in range(1, 5)
@@ -224,6 +227,7 @@ def test_a_score_that_is_a_feature_survives_thinning():
     assert log.tables()["candidates"]["score"].to_list() == scores.tolist()
 
 
+@pytest.mark.long
 def test_a_flag_that_was_a_number_is_a_number():
     asks = [
         plain(1, numbers={"asks": np.array([0.0, 1, 1])}),

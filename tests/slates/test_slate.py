@@ -62,12 +62,14 @@ SPECIAL = [0.0, -0.0, 1.0, 0.1, 1e-45, 1e-320, 16777217.0, 1e300, np.inf, -np.in
 """What float32 holds, what it rounds, what it cannot hold; and zeros that differ in sign."""
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(slates())
 def test_a_written_slate_is_read_back(slate):
     assert same(decode(encode(slate), decision=slate.decision), slate)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(slates())
 def test_format_2_is_still_read(slate):
@@ -107,12 +109,14 @@ def test_a_header_that_does_not_fit_its_columns_is_damage(header):
         decode(blob[:4] + zlib.crc32(body).to_bytes(4, "little") + body)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(slates())
 def test_bytes_do_not_depend_on_who_wrote_them(slate):
     assert encode(decode(encode(slate))) == encode(slate)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(slates(), st.data())
 def test_a_flipped_bit_is_noticed(slate, data):
@@ -124,6 +128,7 @@ def test_a_flipped_bit_is_noticed(slate, data):
     assert caught.type in (DamagedLab, NewerLab)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(slates(), st.data())
 def test_a_truncated_slate_is_noticed(slate, data):

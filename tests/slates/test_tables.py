@@ -47,6 +47,7 @@ def slowly(logged):
     )
 
 
+@pytest.mark.long
 @quick
 @given(recalls())
 def test_columns_by_concatenation_are_those_of_a_frame_a_slate(logged):
@@ -58,6 +59,7 @@ def test_columns_by_concatenation_are_those_of_a_frame_a_slate(logged):
     assert result["decisions"]["candidates"].to_list() == [len(slate) for slate in logged]
 
 
+@pytest.mark.long
 @quick
 @given(recalls(minimum_recalls=0))
 def test_tables_have_the_declared_columns(logged):
@@ -125,6 +127,7 @@ def test_a_judgement_without_a_recall_is_kept_and_noted():
 
 
 class TestParts:
+    @pytest.mark.long
     @quick
     @given(logs(), st.integers(0, 1000))
     def test_a_filter_keeps_what_belongs_to_its_decisions(self, log, cut):
@@ -137,6 +140,7 @@ class TestParts:
         with pytest.raises(pl.exceptions.ColumnNotFoundError):
             len(log)
 
+    @pytest.mark.long
     @quick
     @given(
         logs(minimum_recalls=2, maximum=8),
@@ -237,6 +241,7 @@ class TestLooks:
         assert "&lt;script&gt;" in html_of(log)
         assert "<script>" not in html_of(log)
 
+    @pytest.mark.long
     @quick
     @given(recalls(minimum_recalls=0))
     def test_every_log_can_be_shown(self, logged):
@@ -255,6 +260,7 @@ class TestLooks:
             log.fingerprints(3)
 
 
+@pytest.mark.long
 @quick
 @given(recalls())
 def test_feedback_keeps_its_order(logged):
@@ -262,6 +268,7 @@ def test_feedback_keeps_its_order(logged):
     assert Slates.of(logged, result).feedback.collect()["at"].to_list() == result["at"].to_list()
 
 
+@pytest.mark.long
 def test_columns_of_many_slates_are_quick():
     dice = np.random.default_rng(0)
     numbers = {f"f{index}": dice.random(100) for index in range(28)}

@@ -81,6 +81,7 @@ def through_a_snapshot(register):
     return again
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "lives"), [(Centroids, clusterings()), (Summaries, consolidations())]
 )

@@ -61,6 +61,7 @@ class TestNames:
         with pytest.raises(InputError, match="is empty"):
             normalize_entity_name(empty)
 
+    @pytest.mark.long
     @given(st.text(min_size=1, max_size=20))
     def test_a_key_is_the_key_of_itself(self, text):
         try:

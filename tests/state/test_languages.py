@@ -70,6 +70,7 @@ def hits_of(words, question):
     return hits.row, hits.term, hits.tf
 
 
+@pytest.mark.long
 @given(batches, st.sampled_from(["german", "none", "english"]), st.data())
 @examples(40)
 def test_asked_for_late_equals_kept_from_the_start(given, language, data):

@@ -20,6 +20,7 @@ def row(lab, agent):
     return found
 
 
+@pytest.mark.long
 def test_each_conversation_adds_a_hundredth_of_what_is_missing(companion):
     familiarity = 0.0
     for count in range(1, 61):
@@ -30,6 +31,7 @@ def test_each_conversation_adds_a_hundredth_of_what_is_missing(companion):
     assert familiarity == pytest.approx(100 * (1 - 0.99**60))
 
 
+@pytest.mark.long
 def test_trust_moves_by_one_and_by_two_within_its_bounds(companion):
     trust = 50.0
     for outcome in ["success"] * 3 + ["fail"] * 40 + ["success"] * 120:
@@ -40,6 +42,7 @@ def test_trust_moves_by_one_and_by_two_within_its_bounds(companion):
     assert (row(companion, "tutor")["helpful"], row(companion, "tutor")["unhelpful"]) == (123, 40)
 
 
+@pytest.mark.long
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
@@ -95,6 +98,7 @@ def test_the_default_pack_counts_and_moves_nothing(lab):
     assert row(lab, "tutor")["trust"] == 50.0
 
 
+@pytest.mark.long
 def test_a_relationship_survives_reopening_and_a_snapshot(disk):
     with disk(pack="companion") as lab:
         lab.remember("I like tea", linking="off")

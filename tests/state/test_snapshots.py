@@ -91,6 +91,7 @@ def test_a_snapshot_of_another_format_names_both_versions(state, tmp_path, chang
         load_snapshot(snapshot, PROJECTIONS)
 
 
+@pytest.mark.long
 def test_a_lab_with_an_older_snapshot_is_folded_from_the_journal_once(tmp_path):
     folder = tmp_path / "agent.memlab"
     with memlab.open(folder) as lab:

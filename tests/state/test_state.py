@@ -182,6 +182,7 @@ def same(first, two):
         assert np.array_equal(*(np.sort(hit.row) for hit in hits))
 
 
+@pytest.mark.long
 @given(lives(), st.data())
 @examples(60, quick=8)
 def test_prefix_and_rest_equal_all(life, data):
@@ -240,6 +241,7 @@ def test_the_status_of_the_first_labs_is_folded(lab):
     assert state.memories()["status"].to_list() == ["active", "forgotten"]
 
 
+@pytest.mark.long
 @given(lives())
 def test_a_column_in_which_nothing_was_said_takes_no_room(life):
     events, shelf = life

@@ -81,6 +81,7 @@ def folded(kind, events, register=None):
     return register
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [Judged, Gaps, Relationships, Recalls, Switches, Consents])
 @given(journals(), st.data())
 def test_prefix_and_rest_equal_all_through_a_snapshot(kind, events, data):

@@ -1,6 +1,7 @@
 """Directions: at length 1, and the same sums in any order."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -19,6 +20,7 @@ def test_a_direction_has_length_1_and_a_zero_vector_has_none(vectors):
     assert np.all(length[~vectors.any(axis=1)] == 0)
 
 
+@pytest.mark.long
 @given(ROWS, st.randoms())
 def test_neither_order_nor_batch_changes_a_bit(vectors, dice):
     order = np.array(dice.sample(range(len(vectors)), len(vectors)))

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
@@ -43,6 +44,7 @@ def test_groups_without_words():
 WORDS = st.lists(st.sampled_from(["ant", "bee", "cow", "dog", "elk", "fox"]), max_size=6)
 
 
+@pytest.mark.long
 @examples(50)
 @given(st.lists(st.tuples(WORDS, st.integers(-1, 2)), max_size=20))
 def test_the_order_is_that_of_the_formula(given_texts):

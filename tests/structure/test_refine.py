@@ -22,6 +22,7 @@ def clustered_blobs(blobs):
     return vectors, cluster_vectors(vectors, range(len(vectors)), min_size=8)
 
 
+@pytest.mark.long
 def test_with_the_same_members_nothing_moves(clustered_blobs):
     vectors, found = clustered_blobs
     again = refine_clusters(found, vectors, found.labels, merge_ratio=0)
@@ -95,6 +96,7 @@ def test_members_that_cancel_out_leave_the_centroid_where_it_was(clustered_blobs
 LABELS = st.lists(st.integers(-1, 3), min_size=180, max_size=180).map(np.array)
 
 
+@pytest.mark.long
 @examples(40)
 @given(LABELS, st.floats(0, 3))
 def test_clusters_only_merge(clustered_blobs, labels, near):

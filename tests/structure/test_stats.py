@@ -13,6 +13,8 @@ from memlab.subjects.clusters.stats import Stats, compute_stats
 from memlab.subjects.drawing import INK
 from tests.displays import html_of, png_of
 
+pytestmark = pytest.mark.long
+
 # the package has a function of this name
 STATS = importlib.import_module("memlab.subjects.clusters.stats")
 

@@ -113,6 +113,7 @@ VECTORS = hnp.arrays(
 )
 
 
+@pytest.mark.long
 @examples(60)
 @given(VECTORS, VECTORS, st.randoms())
 def test_assigning_is_brute_force_and_each_vector_is_on_its_own(clustered, fresh, dice):

@@ -7,6 +7,8 @@ import pytest
 from memlab.kernel.policies import load_pack, pack_names
 from memlab.subjects.clusters.stats import label_memories
 
+pytestmark = pytest.mark.long
+
 ROWS = [
     {"text": "Where is the kayak?", "session": "1", "tags": ["boat"], "kind": "goal"},
     {"text": "Behind the garage.", "session": "1", "importance": 0.9, "stability": 3.0},
@@ -26,6 +28,7 @@ def state(lab, clock):
     return lab.io.store.state
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", pack_names())
 def test_the_label_policy_of_every_pack_can_be_asked(state, clock, name):
     words = label_memories(state, load_pack(name), np.arange(4), clock())
@@ -50,5 +53,6 @@ def test_sets_nulls_and_constants(state, clock):
     assert labels_by("[kind] kind") == ["goal", "fact", "fact", "fact"]
 
 
+@pytest.mark.long
 def test_no_memories(state, clock):
     assert label_memories(state, load_pack("memlab"), np.arange(0), clock()).to_list() == []

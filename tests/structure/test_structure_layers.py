@@ -50,6 +50,7 @@ def test_the_layer_of_one_memory(age, idle, access, word):
     assert memories([("fact", age, idle, access)]).select(layer_expression(NOW)).item() == word
 
 
+@pytest.mark.long
 @examples(60)
 @given(st.lists(st.tuples(st.just("fact"), DAYS, DAYS, st.integers(0, 8)), min_size=1))
 def test_layers_equal_the_label_policy_of_associative(rows):
@@ -69,6 +70,7 @@ def test_layers_equal_the_label_policy_of_associative(rows):
 KINDS = st.sampled_from(["fact", "goal", "event"])
 
 
+@pytest.mark.long
 @examples(40)
 @given(st.lists(st.tuples(KINDS, DAYS, DAYS, st.integers(0, 8))))
 def test_counts_and_shares_add_up(rows):

@@ -28,6 +28,7 @@ def graph(joins, nodes=12):
     return edges, simple
 
 
+@pytest.mark.long
 @examples(60)
 @given(JOINS)
 def test_every_measure_is_that_of_networkx(joins):
@@ -67,6 +68,7 @@ def test_every_measure_is_that_of_networkx(joins):
         )
 
 
+@pytest.mark.long
 @examples(30)
 @given(JOINS)
 def test_bridges_name_their_strongest_edge(joins):

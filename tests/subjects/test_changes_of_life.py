@@ -118,6 +118,7 @@ HISTORY = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [4, pytest.param(12, marks=pytest.mark.slow)])
 def test_a_history_gives_the_same_facts_in_whatever_order_it_is_told(clock, count):
     draw = random.Random("orders of one history")

@@ -128,6 +128,7 @@ def test_two_values_of_two_things_end_nothing(before: str, after: str) -> None:
     assert not moves_a_value(later, earlier)
 
 
+@pytest.mark.long
 def test_of_the_pairs_that_writers_made_few_controls_are_noticed() -> None:
     told = [pair for name in ("", "_a", "_b") for pair in pairs(f"changes_of_state{name}.jsonl")]
     noticed = {"change": 0, "control": 0}
@@ -139,6 +140,7 @@ def test_of_the_pairs_that_writers_made_few_controls_are_noticed() -> None:
     assert noticed["control"] <= 12
 
 
+@pytest.mark.long
 def test_greetings_questions_and_wishes_end_nothing() -> None:
     before = [pair["before"]["text"].rstrip(".!") for pair in pairs("changes_of_state.jsonl")[:60]]
     asked = [f"Do you remember that {text}?" for text in before[:20]]
@@ -155,6 +157,7 @@ def test_greetings_questions_and_wishes_end_nothing() -> None:
     assert not outcomes["outcome"].is_in(["superseded", "merged", "skipped"]).any()
 
 
+@pytest.mark.long
 def test_signs_are_found_in_steps_proportional_to_the_words() -> None:
     def steps(size: int) -> int:
         count = 0

@@ -136,6 +136,7 @@ class TestJoining:
         assert part["target"] == [membership(grown)[1]]
         assert 0.6 <= part["weight"][0] <= 1
 
+    @pytest.mark.long
     def test_no_memory_joins_twice(self, grown, clock):
         grown.policies.use(fond("memlab", cluster_closeness=0.6))
         grown.upkeep.maintain()
@@ -206,6 +207,7 @@ class TestRefinement:
 class TestUpkeep:
     """``maintain`` does what is due."""
 
+    @pytest.mark.long
     def test_recalls_only_count_and_upkeep_refines(self, herd):
         herd.policies.use(fond("memlab", refine_every=3))
         for _ in range(2):
@@ -244,6 +246,7 @@ class TestUpkeep:
         return list(lab.io.store.journal.events(kinds=("refine",)))
 
 
+@pytest.mark.long
 class TestAnotherEmbedder:
     """Centroids belong to one embedder's vectors: under another they gain no member until they are recomputed."""
 
@@ -275,6 +278,7 @@ def test_memories_changed_during_the_search_are_left_out(herd):
     assert {cluster["id"]: cluster["size"] for cluster in step.body["clusters"]}[1] == 8
 
 
+@pytest.mark.long
 def test_the_lab_opens_with_its_clusters_from_journal_and_snapshot(disk):
     with disk() as lab:
         lab.remember([*GOATS, *SHIPS])

@@ -36,6 +36,7 @@ def pairs(lab):
 
 
 class TestSharedSuccess:
+    @pytest.mark.long
     def test_a_first_one_makes_an_edge_and_each_more_strengthens_it(self, associative):
         for count in range(1, 25):
             hits = associative.recall("note of the bakery", limit=6)
@@ -46,6 +47,7 @@ class TestSharedSuccess:
                 (2, 5): (pytest.approx(min(1.0, 0.05 * count)), count - 1)
             }
 
+    @pytest.mark.long
     def test_a_failure_joins_nothing(self, associative):
         hits = associative.recall("note of the bakery", limit=3)
         associative.feedback(hits[0], "success")
@@ -173,6 +175,7 @@ class TestNoStorm:
         rest = [other for other in others if other != id]
         assert result == [tuple(sorted((id, other))) for other in rest[max(0, len(rest) - limit) :]]
 
+    @pytest.mark.long
     def test_of_ten_thousand_that_passed_at_most_so_many_pairs_are_joined(self, trigrams, clock):
         source = '(pack mine "Few." :inherits cascade) (setting edge-pairs 20)'
         with memlab.open(embedder=trigrams, clock=clock, pack=source) as lab:

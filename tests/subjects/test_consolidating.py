@@ -142,6 +142,7 @@ class TestWhatMayGo:
         assert policy.row({**arguments, "age-days": 89.0}) is False
 
 
+@pytest.mark.long
 class TestGroups:
     """A group shares its label and everything that says who may see it; the most important stay out."""
 
@@ -190,6 +191,7 @@ class TestGroups:
 
 
 class TestASummary:
+    @pytest.mark.long
     def test_a_summary_leads_to_its_members(self, old):
         before = dict(old.memories.select("id", "status").iter_rows())
         consolidation = old.upkeep.consolidation.run()
@@ -292,6 +294,7 @@ class TestASummary:
         assert old[4].status == "active"
         assert not old.upkeep.consolidation.run(keep=1)
 
+    @pytest.mark.long
     def test_the_summary_names_the_speakers_if_there_are_several(self, lab, clock):
         lab.remember([{**row, "speaker": ("Ann", "Bob")[n % 2]} for n, row in enumerate(rows(8))])
         lab.remember(rows(8, speaker="Cy", project="other"))
@@ -305,6 +308,7 @@ class TestASummary:
 
 
 class TestTheWayBack:
+    @pytest.mark.long
     def test_is_what_was_before(self, old):
         before = content_of(old)
         consolidation = old.upkeep.consolidation.run()
@@ -315,6 +319,7 @@ class TestTheWayBack:
         assert after[1].equals(before[1])
         assert {old[id].status for id in consolidation.ids} == {"forgotten"}
 
+    @pytest.mark.long
     def test_with_tags_statuses_and_any_order(self, lab, clock):
         lab.remember(rows(tags=["farm"], files=["a.py"]))
         lab.policies.use(
@@ -330,6 +335,7 @@ class TestTheWayBack:
         assert after[0].head(30).equals(before[0])
         assert after[1].equals(before[1])
 
+    @pytest.mark.long
     def test_members_that_left_the_summary_since_are_unchanged(self, old):
         consolidation = old.upkeep.consolidation.run()
         first, members = consolidation.frame.row(0)[0], consolidation.frame["members"][0].to_list()
@@ -341,6 +347,7 @@ class TestTheWayBack:
         assert old[members[1]].status == "forgotten"
         assert {old[id].status for id in members[2:]} == {"active"}
 
+    @pytest.mark.long
     def test_undone_members_can_be_consolidated_again(self, old):
         consolidation = old.upkeep.consolidation.run()
         old.restore(consolidation.ids[0])
@@ -370,12 +377,14 @@ class TestTheWayBack:
         )
         assert {old[id].status for id in members} == {"active"}
 
+    @pytest.mark.long
     def test_an_agent_brings_no_members_back(self, old):
         summary = old.upkeep.consolidation.run().ids[0]
         agent = old.agents("coder", role="owner")
         assert len(agent.restore(summary)) in (0, 1)
         assert old[summary].status == "active"
 
+    @pytest.mark.long
     def test_a_summary_of_summaries_is_undone_from_the_outside(self, lab, clock):
         lab.policies.use(
             "(require memlab.dialect *)\n(pack all)\n(defpolicy consolidate [] true)\n(setting consolidate-least 2)"
@@ -406,6 +415,7 @@ class TestOnceAndWhole:
         assert not old.upkeep.consolidation.run()
         assert old.io.store.journal.head == head
 
+    @pytest.mark.long
     def test_a_dry_run_writes_nothing_and_tells_what_would_be(self, lab, clock):
         lab.remember(rows())
         clock.advance(days=100)
@@ -448,6 +458,7 @@ class TestOnceAndWhole:
         assert [len(ids) for ids in consolidation.frame["members"]] == [9, 10, 10]
         assert old[1].status == "forgotten"
 
+    @pytest.mark.long
     def test_summaries_survive_the_journal_and_a_snapshot(self, disk, clock):
         with disk() as lab:
             lab.remember(rows())
@@ -468,6 +479,7 @@ class TestOnceAndWhole:
 class TestPrivacy:
     """A summary is never wider than its members."""
 
+    @pytest.mark.long
     def test_a_wider_summary_contains_nothing_private(self, lab, clock):
         chance = np.random.default_rng(3)
         mixed = []
@@ -504,6 +516,7 @@ class TestPrivacy:
         assert seen[0] == [f"The goat on meadow {n} wants hay and salt" for n in range(10)]
 
 
+@pytest.mark.long
 class TestCommunities:
     """``by="communities"``: what is linked, whatever it says."""
 
@@ -562,6 +575,7 @@ class TestExtraction:
         both = choose_sentences(texts, vectors, count_tokens("a three b three"))
         assert len({texts[position][0] for position in both}) == 2
 
+    @pytest.mark.long
     @given(
         st.lists(st.text("abc é", min_size=1, max_size=30), min_size=1, max_size=12),
         st.integers(0, 20),
@@ -577,6 +591,7 @@ class TestExtraction:
         assert len({sentences[position].casefold() for position in places}) == len(places)
         assert places == choose_sentences(sentences, vectors, budget)
 
+    @pytest.mark.long
     @given(st.text(min_size=1, max_size=200), st.integers(1, 30))
     def test_a_summary_is_cut_to_its_budget(self, text, budget):
         assert count_tokens(shorten(text, budget)) <= max(budget, 2)
@@ -593,6 +608,7 @@ class TestExtraction:
         assert math.ceil(len(consolidation.frame["text"][0].encode()) / 4) <= 120
 
 
+@pytest.mark.long
 def test_the_register_maps_members_to_summaries(old):
     consolidation = old.upkeep.consolidation.run()
     kept = get_summaries(old.io.store.state).all
@@ -612,6 +628,7 @@ def test_a_lab_without_anything_old_is_left_alone(lab):
     )
 
 
+@pytest.mark.long
 def test_any_prefix_of_the_journal_and_then_the_rest_is_all_of_it(old, tmp_path):
     """With clusters, a refinement, summaries and one that was undone."""
     consolidation = old.upkeep.consolidation.run(keep=1)

@@ -113,6 +113,7 @@ class TestBudget:
         assert (context.text, context.tokens, len(context), context.decision) == ("", 0, 0, None)
         assert lab.log.height == before
 
+    @pytest.mark.long
     def test_a_long_text_is_cut(self, lab):
         lab.remember("a word " * 2_000)
         assert lab.context("a word", budget=120).text.splitlines()[2].endswith("\u2026")
@@ -140,6 +141,7 @@ class TestUntrusted:
         for hidden in ("\x1b", "\u202e", "\u200b", "\U000e0041", "<|im_start|>"):
             assert hidden not in context.text
 
+    @pytest.mark.long
     def test_in_markdown_nothing_is_markup(self, lab):
         lab.remember(
             [
@@ -323,6 +325,7 @@ class TestDeciding:
 
 
 class TestSlates:
+    @pytest.mark.long
     def test_feedback_and_attribution_belong_to_it(self, lab):
         lab.remember("Deploys go out on Tuesdays", kind="convention")
         lab.remember("The cat sleeps", triggers=["deploy"])
@@ -339,6 +342,7 @@ class TestSlates:
         assert set(table["propensity"]) == {1.0}
         assert memlab.evaluate(lab.slates(), ["memlab"], missing="zero").frame.height == 1
 
+    @pytest.mark.long
     @pytest.mark.parametrize("pack", ["associative", "cascade"])
     def test_recalled_and_named_memories_have_the_same_activation(self, trigrams, pack):
         with opened(
@@ -364,6 +368,7 @@ class TestSlates:
                         1.0
                     }
 
+    @pytest.mark.long
     def test_a_challenger_is_compared_in_contexts(self, lab, clock):
         topics = ["harbour", "boat", "tide", "rope", "sail"]
         lab.remember(
@@ -392,6 +397,7 @@ class TestSlates:
             assert lab.verdict(missing="zero")["words"].recalls >= 20
             lab.policies.end_challenge("words")
 
+    @pytest.mark.long
     def test_a_history_is_lived_again_with_its_contexts(self, lab):
         lab.remember(
             [{"text": f"note {n}", "kind": "decision" if n % 3 else "fact"} for n in range(60)]
@@ -416,6 +422,7 @@ class TestSlates:
         assert lab.at(event=head).context("tabs?").text == then.text
         assert "spaces, not tabs" in lab.context("tabs?").text
 
+    @pytest.mark.long
     def test_a_purge_takes_names_and_texts_out_of_it(self, disk, tmp_path):
         with disk() as lab:
             lab.remember(
@@ -518,6 +525,7 @@ class TestMetrics:
         lab.feedback(context.hits[0], "fail")
         assert lab.agents.metrics()["referenced"] == 0
 
+    @pytest.mark.long
     def test_the_commands(self, disk, tmp_path, run, json_of):
         with memlab.open(tmp_path / "lab") as lab:
             lab.remember("The user prefers tabs", kind="gotcha", files=["a.py"])
@@ -535,6 +543,7 @@ class TestMetrics:
         assert "a.py" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_files_are_known_by_path_name_stem_and_folder(lab):
     lab.remember("note", files=["src/auth/refresh.py"])
     lab.remember("other", files=["docs/guide.md"])
@@ -609,6 +618,7 @@ def test_results_fill_the_budget_whatever_the_limit_is(clock):
         assert len(context) > lab.policies.pack.count("limit")
 
 
+@pytest.mark.long
 def test_a_memory_that_does_not_fit_is_skipped_and_shown_by_its_best_sentence(clock):
     with memlab.open(clock=clock) as lab:
         lab.remember(
@@ -638,6 +648,7 @@ def test_what_scores_far_below_the_best_result_is_left_out(clock):
         assert len(lab.context("Where is the harbour key?", budget=2_000)) == 41
 
 
+@pytest.mark.long
 def test_a_session_receives_memories_again_if_asked_and_a_replay_does_so(disk):
     with disk() as lab:
         lab.remember("The harbour key hangs behind the door")
@@ -650,6 +661,7 @@ def test_a_session_receives_memories_again_if_asked_and_a_replay_does_so(disk):
         assert replayed.lab.log.filter(kind="inject").height == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_no_context_exceeds_its_budget(seed, clock):
     dice = random.Random(seed)

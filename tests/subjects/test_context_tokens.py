@@ -39,6 +39,7 @@ def make_rows(dice):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize("seed", range(2))
 def test_no_context_exceeds_its_budget_by_the_callers_count(name, seed, clock):
@@ -136,6 +137,7 @@ def test_a_context_says_that_its_memories_are_weak(clock):
         assert "weak" not in known.text
 
 
+@pytest.mark.long
 def test_the_word_weak_takes_no_room_that_a_memory_needs(clock):
     with memlab.open(clock=clock) as lab:
         lab.remember("The user prefers tabs")

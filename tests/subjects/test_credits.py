@@ -66,6 +66,7 @@ def test_the_memory_that_holds_the_answer_gets_the_credit(lab, question, answer,
     assert result[memory] >= 0.5 > max(value for id, value in result.items() if id != memory)
 
 
+@pytest.mark.long
 def test_attributed_feedback_has_its_own_source_and_changes_no_memory(lab):
     hits = lab.recall("Who approves deploys?")
     before = lab.memories
@@ -179,6 +180,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_hostile_answer_buys_no_more_than_half_of_a_few(lab, text):
     hits = lab.recall("What did we plan?", limit=5)
@@ -212,6 +214,7 @@ def test_of_up_to_five_ids_each_is_credited_and_of_more_none(count):
         assert credited == (set() if count > 5 else set(range(1, count + 1)))
 
 
+@pytest.mark.long
 def test_a_citation_counts_where_it_is_one():
     shown = [
         RetrievedMemory(id, f"note {id}", None, 0, "", np.ones(4, dtype=np.int8))
@@ -254,6 +257,7 @@ words = st.sampled_from(SAID)
 answers = st.one_of(st.text(max_size=60), st.lists(words, max_size=12).map(" ".join))
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(answer=answers, reply=answers, seed=st.integers(0, 1_000))
 def test_the_order_in_which_memories_were_shown_changes_no_cue(answer, reply, seed):
@@ -279,6 +283,7 @@ def test_the_order_in_which_memories_were_shown_changes_no_cue(answer, reply, se
 # -- transcripts -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_transcript_belongs_to_the_recalls_before_each_answer(lab):
     first, second = lab.recall("Who approves deploys?"), lab.recall("garden budget")
     result = lab.agents.credits.transcript(
@@ -398,6 +403,7 @@ def test_few_pairs_get_a_logistic_curve_and_too_few_none():
         fit_calibration("p", half, np.ones(MIN_PAIRS))
 
 
+@pytest.mark.long
 def test_calibrating_on_the_log_takes_what_was_judged_and_attributed(lab):
     with pytest.raises(InputError, match="log has 0"):
         lab.agents.credits.calibrate()
@@ -411,6 +417,7 @@ def test_calibrating_on_the_log_takes_what_was_judged_and_attributed(lab):
     assert fitted.chance(np.array([1.0]))[0] > fitted.chance(np.array([0.0]))[0]
 
 
+@pytest.mark.long
 def test_evaluation_reads_attributed_rewards():
     with memlab.open(clock=memlab.ManualClock("2023-06-01")) as lab:
         lab.remember(TEXTS)
@@ -421,6 +428,7 @@ def test_evaluation_reads_attributed_rewards():
         assert evaluate(lab.slates(), ["memlab"]).rows
 
 
+@pytest.mark.long
 def test_replay_keeps_the_source(lab):
     hits = lab.recall("Who approves deploys?")
     lab.agents.credits.answer("Priya Natarajan does.", hits)
@@ -446,6 +454,7 @@ def test_a_day_is_the_same_however_it_is_said(text, at, answer):
     assert compute_overlap(find_days(text, to_micros(at)), find_days(answer, now)) == 1.0
 
 
+@pytest.mark.long
 @given(st.text(max_size=80), st.integers(-(2**62), 2**62))
 def test_any_text_at_any_time_names_spans(text, at):
     assert all(first < after for first, after in find_days(text, at))

@@ -87,6 +87,7 @@ def test_linking_off_keeps_both():
     assert remember(old, new, linking="off") == ["active", "active"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", ["x", "a.", "@", "a-", "a_"])
 def test_a_long_run_without_spaces_names_no_value(unit):
     # A quadratic search would take minutes here.
@@ -215,6 +216,7 @@ def hidden(*memories):
     return lab.edges.filter(relation="updates")["target"].to_list()
 
 
+@pytest.mark.long
 def test_only_a_person_hides_statements_by_their_topic():
     old = {"text": "the gateway takes max 500 readings per batch"}
     new = {
@@ -226,6 +228,7 @@ def test_only_a_person_hides_statements_by_their_topic():
     assert hidden(old | {"session": "s"}, new | {"session": "s"}) == []
 
 
+@pytest.mark.long
 def test_a_report_is_compared_beyond_its_nearest_memories():
     others = [
         {"text": f"the gateway of hall {number} sends batches at night"} for number in range(40)
@@ -255,6 +258,7 @@ def test_paths_in_one_folder_are_not_one_thing():
     )
 
 
+@pytest.mark.long
 def test_a_value_before_its_end_is_that_of_the_search_with_every_start_and_length():
     quick = _DENIED[1].pattern
     slow = re.compile(_VALUE + quick[quick.index("(?: (?:line") :], re.IGNORECASE)

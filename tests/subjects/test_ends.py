@@ -1,5 +1,7 @@
 """When what is superseded ends, and who can end it."""
 
+import pytest
+
 
 def test_a_superseded_fact_was_valid_until_its_successor_began(lab):
     lab.remember("the office is in Rome", valid_from="2025-01-01")
@@ -9,6 +11,7 @@ def test_a_superseded_fact_was_valid_until_its_successor_began(lab):
     assert ends == lab.memories.row(1, named=True)["valid_from"]
 
 
+@pytest.mark.long
 def test_an_assistants_statement_about_a_user_ends_no_fact(lab):
     lab.policies.use("(pack bold) (setting succession-confidence 0)")
 

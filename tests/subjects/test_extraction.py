@@ -115,6 +115,7 @@ def test_no_text_raises_and_every_fact_has_its_position(text, role):
     find_lessons(parse_messages(text, role), Scope(), budget=2_000, open_words=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "unit",
     ["I live in ", "my sister ", "and ", ", ", '"', "'", "```", "If ", "says ", "I am a ", "really ", "(", ". ", "> "],

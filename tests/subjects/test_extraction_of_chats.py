@@ -66,6 +66,7 @@ def test_a_message_is_read_with_the_one_before_it(lab):
     )
 
 
+@pytest.mark.long
 def test_an_answer_that_is_observed_is_remembered_as_a_statement(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
         seen = lab.agents.observe("A nurse.", before="What is your profession?")
@@ -82,6 +83,7 @@ def test_an_answer_that_is_observed_is_remembered_as_a_statement(clock):
         assert lab.agents.admit("I'm learning Python").admitted
 
 
+@pytest.mark.long
 def test_messages_to_an_agent_are_its_own_and_the_fact_is_shared(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
         lab.agents.commit(lab.agents.extract("I'm a nurse", agent="tutor"))
@@ -94,6 +96,7 @@ def test_messages_to_an_agent_are_its_own_and_the_fact_is_shared(clock):
 
 
 class TestLoading:
+    @pytest.mark.long
     def test_a_chat_is_loaded_with_its_facts_once(self, lab):
         loaded = lab.load(TALK, extract=True, progress=False)
         facts = lab.facts.frame()["text"].to_list()
@@ -107,6 +110,7 @@ class TestLoading:
         assert (again.extracted, lab.facts.frame().height) == (0, len(facts))
         assert lab.facts.frame(at="2026-01-02")["text"].to_list() == facts[:2]
 
+    @pytest.mark.long
     def test_facts_of_a_chat_that_was_loaded_before_are_extracted_later(self, lab):
         assert lab.load(TALK, progress=False).extracted == 0
         assert lab.load(TALK, extract=True, progress=False).extracted > 0
@@ -155,12 +159,14 @@ class TestEntities:
         lab.facts.retract(fact)
         assert dict(lab.facts.entities.frame().select("name", "type").rows())["Oslo"] is None
 
+    @pytest.mark.long
     def test_factgraph_finds_the_entities_of_a_plain_text_and_others_do_not(self, clock):
         for pack, names in (("factgraph", {"Sarah", "JACQ"}), ("companion", set())):
             with memlab.open(pack=pack, clock=clock) as lab:
                 lab.remember("Yesterday Sarah worked on JACQ. Well, both others left.")
                 assert set(lab.facts.entities.frame()["name"].to_list()) == names
 
+    @pytest.mark.long
     def test_a_known_name_refers_to_its_entity(self, clock):
         with memlab.open(pack="factgraph", clock=clock) as lab:
             lab.facts.entities.declare("Sarah Lee", aliases=["Sarah"])
@@ -169,6 +175,7 @@ class TestEntities:
                 ("Sarah Lee", 1)
             ]
 
+    @pytest.mark.long
     def test_a_purge_leaves_no_name_of_a_purged_text(self, clock):
         with memlab.open(pack="factgraph", clock=clock) as lab:
             lab.remember("We met Xanthippe today.")
@@ -182,6 +189,7 @@ class TestEntities:
         assert proper_names(junk) == []
 
 
+@pytest.mark.long
 def test_a_session_has_its_dynamics_and_cues(clock):
     talk = [
         {"role": "user", "content": "Fix the failing build."},
@@ -199,6 +207,7 @@ def test_a_session_has_its_dynamics_and_cues(clock):
         assert result["dynamics"].endswith("it ended in success and the user was pleased")
 
 
+@pytest.mark.long
 def test_a_feeling_has_the_weight_of_its_words_unless_one_is_given(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
         lab.remember("Ada was heartbroken", kind="feeling")
@@ -212,6 +221,7 @@ def test_a_feeling_has_the_weight_of_its_words_unless_one_is_given(clock):
     )
 
 
+@pytest.mark.long
 class TestLessons:
     def test_a_lesson_is_not_known_because_its_turn_is_there(self, trigrams):
         text = "Found it: the root cause was a stale lock file in the cache folder."
@@ -244,6 +254,7 @@ def facts_of(lab):
     return lab.facts.frame().select("text", "status").rows()
 
 
+@pytest.mark.long
 class TestGrowingHistory:
     @pytest.mark.parametrize("cut", [1, 2, 3])
     @pytest.mark.parametrize("again", ["whole", "rest"])
@@ -281,6 +292,7 @@ class TestGrowingHistory:
 MOVES = ["I live in Zagreb.", "I moved to Sofia."] * 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pack", ["companion", "cascade", "workbench", "factgraph", "memlab"])
 @pytest.mark.parametrize("sessions", ["aaaa", "aabb", "abcd"])
 @pytest.mark.parametrize("count", [2, 3, 4])

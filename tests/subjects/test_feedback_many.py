@@ -48,6 +48,7 @@ def test_the_last_recall_is_known_after_a_snapshot(tmp_path):
         assert lab.feedback(1, "success").decision == decision
 
 
+@pytest.mark.long
 def test_a_batch_is_what_one_after_another_would_be():
     rows = [
         {"memory": 1, "outcome": "success"},

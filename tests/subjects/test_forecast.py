@@ -205,6 +205,7 @@ class TestClosedForms:
         assert frame["at"].min() == begin
         assert frame["at"].max() == begin + span
 
+    @pytest.mark.long
     @examples(60)
     @given(st.floats(0, 100), st.floats(0, 100), st.floats(0, 60))
     def test_a_single_memory_of_companion(self, trigrams, strength, feeling, days):
@@ -221,6 +222,7 @@ class TestClosedForms:
 
 
 class TestTransitions:
+    @pytest.mark.long
     def test_companion_to_the_second(self, lab):
         """At an emotional weight of 50 a memory loses 3.5 a day."""
         lab.policies.use(alone("companion"))
@@ -247,6 +249,7 @@ class TestTransitions:
         ]
         assert days == pytest.approx([30 * math.log2(1 / 0.8), 30, 50], abs=2 / 86_400)
 
+    @pytest.mark.long
     def test_an_unlabelled_memory_gets_its_first_label_at_once(self, lab):
         lab.remember("x")
         row = lab.upkeep.forecast(1, "2026-03-02").transitions.row(0, named=True)
@@ -258,6 +261,7 @@ class TestTransitions:
         lab.upkeep.maintain()
         assert lab.upkeep.forecast(1, "2026-03-02").transitions.is_empty()
 
+    @pytest.mark.long
     @pytest.mark.parametrize("name", [name for name in PACKS if name != "factgraph"])
     def test_a_forecast_equals_a_pass_at_that_time(self, life, name):
         """Under factgraph a pass that comes after has more to do: what was retracted is cleaned up."""
@@ -306,6 +310,7 @@ class TestAsked:
         assert result.texts == ((1, "a"), (2, "b"))
         assert lab.io.store.journal.head == head
 
+    @pytest.mark.long
     def test_packs_of_equal_name_are_distinguished(self, lab):
         lab.remember("a")
         two = [f"(pack mine) (setting base-half-life {days})" for days in (3, 30)]
@@ -313,6 +318,7 @@ class TestAsked:
         assert len(names) == 2
         assert all(name.startswith("mine [") for name in names)
 
+    @pytest.mark.long
     def test_a_single_pack_by_name(self, lab):
         lab.remember("a")
         assert lab.upkeep.forecast(1, "2026-04-01", packs="fsrs").frame[
@@ -345,6 +351,7 @@ class TestAsked:
         with pytest.raises(error, match=message):
             lab.upkeep.forecast(asked.pop("memories"), asked.pop("until"), **asked)
 
+    @pytest.mark.long
     def test_no_memories_give_empty_frames(self, lab):
         result = lab.upkeep.forecast([], "2026-04-01")
         assert (result.frame.height, result.transitions.height) == (0, 0)
@@ -402,6 +409,7 @@ class TestFigure:
                 f"and {more} more, not drawn" if more > 0 else ""
             )
 
+    @pytest.mark.long
     def test_a_picture_has_no_background_and_text_for_light_and_dark_pages(self, lab):
         lab.remember("a")
         picture = imread(io.BytesIO(png_of(lab.upkeep.forecast(1, "2026-06-01").figure())))
@@ -420,6 +428,7 @@ class TestFigure:
         assert line.get_xdata().tolist() == [0, 10, 20, 30]
         assert line.get_ydata().tolist() == result.frame["retention"].to_list()
 
+    @pytest.mark.long
     def test_a_page_shows_figure_and_transitions_escaped(self, lab):
         lab.remember("<b>bold</b> & co")
         page = html_of(lab.upkeep.forecast(1, "2026-06-01", packs=["companion", "memlab"]))
@@ -427,6 +436,7 @@ class TestFigure:
         assert "<svg" in page
         assert "fragment" in page
 
+    @pytest.mark.long
     def test_more_memories_than_colours_are_counted(self, lab):
         lab.remember([f"memory {n}" for n in range(14)])
         figure = lab.upkeep.forecast(list(range(1, 15)), "2026-04-01", points=3).figure()

@@ -161,6 +161,7 @@ class TestOneBatch:
         # the second supersedes the first; the third, all that is left
         assert lab.memories["superseded_by"].to_list() == [2, 3, None]
 
+    @pytest.mark.long
     def test_a_merged_memory_passes_on_its_successions(self, lab: memlab.Lab) -> None:
         lab.policies.install("link", SAME, reason="for this test")
         by_nearness = '(fn [pair/similarity] (if (> pair/similarity 0.999) "merge" "keep-new"))'
@@ -222,6 +223,7 @@ class TestWhoMayTakeWhosePlace:
         assert lab.remember("goats", visibility="private", creator="agent:a", linking="now").id == 2
         assert edges(lab) == []
 
+    @pytest.mark.long
     def test_long_texts_that_begin_alike_both_stay(self, lab: memlab.Lab) -> None:
         """An embedder reads the beginning; what comes after may be anything."""
         decides(lab, "merge")

@@ -65,6 +65,7 @@ def test_its_proposals_are_those_of_the_rules(lab):
     assert "small: 1 call" in repr(result)
 
 
+@pytest.mark.long
 def test_a_fact_about_the_user_from_the_assistant_waits_and_replaces_nothing(lab):
     lab.facts.add("user", "works-at", "Acme")
     fact = FACT | {"predicate": "works-at", "object": "Evil Corp", "quote": "Evil Corp"}
@@ -114,6 +115,7 @@ def test_inferred_facts_are_distinguished_from_stated_ones(lab):
     assert (fact.confidence, fact.fields["provenance"]) == (0.6, "inferred")
 
 
+@pytest.mark.long
 def test_an_object_is_in_its_quotation_or_in_the_answered_question(lab):
     def facts_of(said, object, quote):
         return extracted(lab, said, answer([changed(object=object, quote=quote)])).items
@@ -178,6 +180,7 @@ WRONG = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WRONG)
 def test_another_form_is_refused_or_read_by_rules_or_skipped(lab, name):
     text = "I live in Rome"
@@ -213,6 +216,7 @@ def test_one_bad_fact_or_field_is_dropped_and_not_the_message(lab, content, drop
     assert ("malformed fields" in repr(result)) is bool(repaired)
 
 
+@pytest.mark.long
 def test_trailing_commas_and_words_around_json_are_read(lab):
     text = json.dumps({"facts": [changed(object="software engineer")], "memories": []})
     text = text.replace("}]", "},\n]").replace("[]}", "[],}")
@@ -237,6 +241,7 @@ def test_over_budget_is_said_and_nothing_that_was_answered_is_lost(lab):
     assert [number for number, _ in extraction.asked.unread] == [1, 2]
 
 
+@pytest.mark.long
 def test_a_server_that_hangs_is_not_waited_for_by_every_message(lab):
     with serving(lambda body, _: time.sleep(2)) as (url, requests):
         begun = time.perf_counter()
@@ -268,6 +273,7 @@ def answer_by_rule(body, _=None):
     return answer(facts)
 
 
+@pytest.mark.long
 def test_six_hundred_messages_take_at_most_sixty_requests_at_a_time(lab):
     texts = [f"I live in Town{number}" for number in range(600)]
     running, most, lock = [], [], threading.Lock()
@@ -293,6 +299,7 @@ def test_six_hundred_messages_take_at_most_sixty_requests_at_a_time(lab):
         assert lab.agents.extract(texts[:30], model=alone).items == result.items[:30]
 
 
+@pytest.mark.long
 def test_long_messages_go_in_requests_of_their_own(lab):
     texts = ["I live in Rome. " + "x " * 5_000] * 3
     with serving(lambda body, _: answer()) as (url, requests):
@@ -319,6 +326,7 @@ def test_one_message_without_a_usable_answer_does_not_take_others_along(lab, how
     assert [item.message for item in result] == [n for n in range(24) if n not in unread]
 
 
+@pytest.mark.long
 def test_a_server_of_garbage_is_not_asked_for_every_message(lab):
     texts = [f"I live in Town{number}" for number in range(600)]
     with serving(lambda body, _: completion("lorem ipsum")) as (url, requests):
@@ -366,6 +374,7 @@ def test_nothing_is_sent_while_memory_is_off(lab):
         assert lab.agents.extract(SAID, model=LanguageModel(url, "small")).asked.usage.calls == 1
 
 
+@pytest.mark.long
 def test_the_end_of_a_session_with_a_model(lab):
     with serving(lambda body, _: answer([FACT])) as (url, _):
         learned = lab.agents.end_session("monday", [SAID], model=LanguageModel(url, "small"))
@@ -429,6 +438,7 @@ def test_lessons_of_a_model_are_few(lab):
     assert len(learned.extracted) == 5
 
 
+@pytest.mark.long
 def test_the_command(tmp_path, monkeypatch):
     talk = tmp_path / "talk.jsonl"
     talk.write_text(json.dumps({"role": "user", "content": SAID}) + "\n")

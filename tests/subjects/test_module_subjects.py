@@ -128,6 +128,7 @@ def test_a_file_that_no_scan_found_belongs_to_its_subject(lab, tmp_path):
     assert not any("misc/x.ts" in file for file in files.values())
 
 
+@pytest.mark.long
 def test_a_context_for_a_module_has_its_memories_of_all_folders(clock, tmp_path):
     with memlab.open(pack="workbench", clock=clock) as lab:
         lab.agents.modules.scan(written(tmp_path / "k", WEB), project="k")

@@ -238,6 +238,7 @@ class TestWhatALabKnows:
         assert position["why"].to_list() == [["pric", "cart"]]
         assert lab.agents.modules.find("zebra", project="shop").is_empty()
 
+    @pytest.mark.long
     def test_modules_survive_reopening(self, disk, shop: Path) -> None:
         with disk() as lab:
             before = lab.agents.modules.scan(shop, project="shop").frame
@@ -246,6 +247,7 @@ class TestWhatALabKnows:
             assert lab.agents.modules.map("shop").frame.equals(before)
             assert lab.at(event=2).agents.modules.projects() == ()
 
+    @pytest.mark.long
     def test_the_map_of_a_deleted_project_goes_at_once(self, disk, shop: Path) -> None:
         with disk() as lab:
             lab.agents.modules.scan(shop, project="shop")
@@ -276,6 +278,7 @@ class TestWhatALabKnows:
             lab.at(viewer="bob").agents.modules.map("shop").frame.rows()
         )
 
+    @pytest.mark.long
     def test_a_purged_text_is_cut_out_of_what_was_said(self, disk, shop: Path) -> None:
         with disk() as lab:
             lab.agents.modules.scan(shop, project="shop")
@@ -332,6 +335,7 @@ class TestUntrusted:
         assert key not in str(scan.conventions.rows())
         assert "REDACTED" in scan.conventions["text"][0]
 
+    @pytest.mark.long
     def test_a_very_deep_folder(self, lab: memlab.Lab, tmp_path: Path) -> None:
         written(tmp_path / "k", {f"{'d/' * 300}x.py": ""})
         assert lab.agents.modules.scan(tmp_path / "k").left_out == {
@@ -350,6 +354,7 @@ class TestUntrusted:
             lab.agents.modules.scan(shop, project="ghp_16C7e42F292c6912E7710c838347Ae178B4a")
         assert lab.agents.modules.projects() == ("shop",)
 
+    @pytest.mark.long
     @settings(max_examples=25)
     @given(
         st.dictionaries(
@@ -386,6 +391,7 @@ class TestUntrusted:
             assert set(scan.frame["depends_on"].explode().drop_nulls()) <= set(scan.frame["module"])
 
 
+@pytest.mark.long
 class TestCommands:
     def test_scanned_listed_and_found(self, run, json_of, tmp_path: Path, shop: Path) -> None:
         lab = tmp_path / "shop.lab"

@@ -145,6 +145,7 @@ class TestCandidates:
         assert ids(result, 4)[0] == 4
         assert len(set(ids(result, 4))) == len(ids(result, 4))
 
+    @pytest.mark.long
     @given(st.data())
     def test_single_rows_and_blocks_equal_a_slow_count(self, data: st.DataObject) -> None:
         words = st.sampled_from(["goat", "sea", "bakery", "tabs", "spaces"])
@@ -276,6 +277,7 @@ class TestFeatures:
         )
         assert len(pairs.ask(policy)) == 2
 
+    @pytest.mark.long
     @given(OLD_WORDS, NEW_WORDS)
     def test_said_by_pairs_is_said_by_texts(self, old: str, new: str) -> None:
         with memlab.open(embedder=TRIGRAMS) as lab:

@@ -108,6 +108,7 @@ POLICIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spec", POLICIES)
 @examples(25, quick=6)
 @given(graph=graphs(), block=st.sampled_from([1, 2, 1 << 18]))
@@ -138,6 +139,7 @@ def test_a_pass_is_every_edge_on_its_own_until_none_goes(joined, spec, graph, bl
     assert lab.io.store.journal.head == head
 
 
+@pytest.mark.long
 def test_a_chain_goes_from_its_ends(joined):
     """What is removed leaves others at the end: asked again until nothing is removed."""
     chain = (5, [None] * 5, [((n, n + 1), "next", 1.0, 10, False) for n in range(1, 5)])
@@ -206,6 +208,7 @@ class TestPacks:
 
 
 class TestFanOut:
+    @pytest.mark.long
     def test_a_hub_passes_over_its_newest_edges(self, lab):
         """Among unlike texts only the edges lead on from the one that the question finds."""
         lab.remember(["hub", *[f"quite {number} another text" for number in range(6)]])
@@ -231,6 +234,7 @@ class TestFanOut:
         }
 
 
+@pytest.mark.long
 def test_ten_thousand_edges_in_blocks(lab):
     """Bounded blocks, each with an event of its own."""
     lab.policies.use(pack("(< weight 0.5)", ["weight"]))

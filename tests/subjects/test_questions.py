@@ -31,20 +31,24 @@ def head(lab) -> int:
 
 
 class TestAdd:
+    @pytest.mark.long
     def test_ids_refs_and_texts_name_memories(self, lab):
         added = lab.questions.add("what do you know?", wants=[1, "ref-2", TEXTS[2], lab[1], "2"])
         assert added["wants"].to_list() == [[1, 2, 3]]
         assert added["source"].to_list() == ["hand"]
 
+    @pytest.mark.long
     def test_one_name_is_enough(self, lab):
         assert lab.questions.add("tabs?", wants="ref-1")["wants"].to_list() == [[1]]
         assert lab.questions.add("deploy?", wants=lab[2])["wants"].to_list() == [[2]]
 
+    @pytest.mark.long
     def test_a_name_is_looked_up_in_the_project(self, lab):
         lab.remember({"text": TEXTS[0], "ref": "ref-1", "project": "q"} for _ in range(1))
         assert lab.questions.add("a?", wants="ref-1", project="q")["wants"].to_list() == [[4]]
         assert lab.questions.add("b?", wants="ref-1")["wants"].to_list() == [[1, 4]]
 
+    @pytest.mark.long
     @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
     def test_files(self, lab, tmp_path, suffix):
         path = tmp_path / f"own.{suffix}"
@@ -68,6 +72,7 @@ class TestAdd:
         assert lab.questions.add(Path(path)).height == 2
         assert len(lab.questions) == 2
 
+    @pytest.mark.long
     def test_files_of_bench(self, lab, tmp_path):
         path = tmp_path / "own.csv"
         path.write_text("question,wanted\ntabs?,1\n", encoding="utf-8")
@@ -75,6 +80,7 @@ class TestAdd:
         assert lab.questions.add(memlab.ingest.read_questions(path)).height == 1
         assert len(lab.questions) == 1
 
+    @pytest.mark.long
     def test_a_frame_of_questions_can_be_added_again(self, lab):
         lab.questions.add("tabs?", wants=1, category="style")
         lab.questions.propose()
@@ -153,6 +159,7 @@ def test_numbers_of_questions_are_checked(lab):
 
 
 class TestPropose:
+    @pytest.mark.long
     def test_a_statement_of_two_memories_is_left_out(self, lab):
         lab.remember("Ana lives in Rome", project="q")
         assert lab.questions.propose()["query"].to_list() == ["What does the user prefer?"]
@@ -166,6 +173,7 @@ class TestPropose:
         lab.questions.accept(proposed["id"].to_list()[:1])
         assert lab.score().ranks["query"].to_list() == ["What does the user prefer?"]
 
+    @pytest.mark.long
     def test_a_proposal_stays_one_when_its_row_is_added_again(self, lab):
         proposed = lab.questions.propose()
         again = lab.questions.add(lab.questions.frame)
@@ -178,18 +186,21 @@ class TestPropose:
         lab.questions.add(proposed)
         assert len(lab.questions) == 2
 
+    @pytest.mark.long
     def test_feedback_accepts_no_proposal(self, lab):
         query = lab.questions.propose()["query"][0]
         lab.feedback(lab.recall(query, project="p")[0], "success")
         assert lab.questions.infer().is_empty()
         assert lab.questions.frame["accepted"].to_list() == [False] * lab.questions.frame.height
 
+    @pytest.mark.long
     def test_nothing_is_proposed_twice(self, lab):
         first = lab.questions.propose(1)
         again = lab.questions.propose(9)
         assert first.height == again.height == 1
         assert lab.questions.propose().is_empty()
 
+    @pytest.mark.long
     def test_a_removed_proposal_does_not_come_back(self, tmp_path):
         with memlab.open(tmp_path / "lab") as lab:
             lab.remember(
@@ -211,6 +222,7 @@ class TestPropose:
                 ("Where does Ana live?", [3])
             ]
 
+    @pytest.mark.long
     def test_a_purge_of_a_rejected_memory_leaves_proposals_working(self):
         with memlab.open() as lab:
             lab.remember(["Ana lives in Rome", "Ben lives in Oslo"])
@@ -276,6 +288,7 @@ class TestPropose:
 
 
 class TestInfer:
+    @pytest.mark.long
     def test_memories_that_helped_are_wanted(self, lab):
         for outcome in ("success", "success", "fail"):
             lab.feedback(lab.recall("tabs or spaces?", project="p")[0], outcome)
@@ -300,6 +313,7 @@ class TestInfer:
 
 
 class TestHistory:
+    @pytest.mark.long
     def test_each_change_is_an_event(self, lab):
         lab.questions.add("tabs?", wants=1)
         first = head(lab)
@@ -312,6 +326,7 @@ class TestHistory:
         with pytest.raises(ReadOnlyLab):
             lab.at(event=first).questions.add("deploy?", wants=2)
 
+    @pytest.mark.long
     def test_a_lab_on_disk_keeps_them(self, tmp_path):
         with memlab.open(tmp_path / "lab") as lab:
             lab.remember(TEXTS)
@@ -327,6 +342,7 @@ class TestHistory:
         lab.io.export(tmp_path / "bundle.jsonl")
         assert '"questions"' not in (tmp_path / "bundle.jsonl").read_text(encoding="utf-8")
 
+    @pytest.mark.long
     def test_an_export_carries_them(self, lab, tmp_path):
         lab.questions.add("tabs?", wants=1)
         lab.questions.propose()
@@ -355,6 +371,7 @@ class TestPrivacy:
             lab.questions.add("a pet?", wants=4, viewer="agent:b")
         assert lab.questions.add("a pet?", wants=4, viewer="agent:a").height == 1
 
+    @pytest.mark.long
     @pytest.mark.parametrize("imported", [False, True])
     def test_a_purge_removes_questions_from_every_byte(self, tmp_path, imported):
         folder = tmp_path / "lab"
@@ -384,6 +401,7 @@ class TestPrivacy:
             assert queries(lab) == ["tabs?"]
             assert lab.io.check().sound
 
+    @pytest.mark.long
     def test_a_purge_of_a_project_removes_its_questions(self, lab):
         lab.remember("Bob has a boat", project="q")
         lab.questions.add("a boat, in q?", wants="Bob has a boat", project="q")
@@ -398,6 +416,7 @@ def test_a_refusal_in_a_write_leaves_the_lab_as_it_was(lab):
     assert lab.questions.add("tabs?", wants=1)["id"].to_list() == [1]
 
 
+@pytest.mark.long
 def test_a_text_of_digits_is_a_ref_before_it_is_an_id():
     lab = memlab.open()
     rows = [{"text": f"The box {n} is on shelf {n}.", "ref": str(n)} for n in range(4)]

@@ -39,6 +39,7 @@ def warnings_of(lab, pack, **more):
     return [str(item.message) for item in caught if item.category is RankingWarning]
 
 
+@pytest.mark.long
 def test_of_questions_found_in_the_messages(chat):
     (said,) = warnings_of(chat, "workbench")
     assert said.startswith("For 8 questions found in its messages, workbench shows ")
@@ -47,12 +48,14 @@ def test_of_questions_found_in_the_messages(chat):
     assert chat.policies.pack.name == "workbench"
 
 
+@pytest.mark.long
 def test_the_same_lab_says_the_same(chat):
     one = warnings_of(chat, "cascade")
     chat.policies.use("memlab")
     assert warnings_of(chat, "cascade") == one
 
 
+@pytest.mark.long
 def test_of_logged_queries_where_there_are_some(chat):
     for query in ("bees on the roof", "who paints labels?", "bees on the roof"):
         chat.recall(query)
@@ -68,6 +71,7 @@ def test_where_there_is_nothing_to_ask_it_says_nothing():
         assert warnings_of(lab, "companion") == []
 
 
+@pytest.mark.long
 def test_of_memories_that_nobody_chatted_it_says_nothing():
     with memlab.open() as lab:
         for text in TALK:
@@ -76,6 +80,7 @@ def test_of_memories_that_nobody_chatted_it_says_nothing():
         assert warnings_of(lab, "cascade") == []
 
 
+@pytest.mark.long
 def test_the_warning_can_be_switched_off(chat):
     assert warnings_of(chat, "cascade", compare=0) == []
     chat.policies.use("memlab")

@@ -25,6 +25,7 @@ def asked(lab, clock):
     return lab
 
 
+@pytest.mark.long
 def test_each_recall_has_its_outcome_its_agent_and_its_tokens(asked):
     recalls = asked.agents.recalls()
     assert recalls["outcome"].to_list() == ["helped", "failed", "nothing", "unrated"]
@@ -41,6 +42,7 @@ def test_each_recall_has_its_outcome_its_agent_and_its_tokens(asked):
     assert "hunter2" not in str(recalls.to_dicts())
 
 
+@pytest.mark.long
 def test_a_memory_that_was_superseded_since_is_stale(asked):
     assert asked.agents.recalls()["stale"].list.len().to_list() == [0, 0, 0, 0]
     asked.edit(1, text="Ada likes spaces")
@@ -48,12 +50,14 @@ def test_a_memory_that_was_superseded_since_is_stale(asked):
     assert [ids for _, ids in stale] == [[id for id in shown if id == 1] for shown, _ in stale]
 
 
+@pytest.mark.long
 def test_a_viewer_sees_own_recalls_alone_and_no_private_memory(asked):
     recalls = asked.at(viewer="ada").agents.recalls()
     assert recalls["query"].to_list() == ["likes tabs?"]
     assert recalls["shown"].to_list() == [[1]]
 
 
+@pytest.mark.long
 def test_since_and_a_lab_without_recalls(asked, lab, clock):
     recalls = asked.agents.recalls()
     assert asked.agents.recalls(since=recalls["at"][2]).equals(recalls[2:])

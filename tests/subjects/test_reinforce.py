@@ -114,6 +114,7 @@ class TestCascade:
 
 
 class TestCompanion:
+    @pytest.mark.long
     def test_a_recall_adds_five_to_the_current_strength(self, opened, clock):
         with opened("companion", emotional_weight=40.0) as lab:
             strength, last = dict.fromkeys((1, 2, 3), 100.0), dict.fromkeys((1, 2, 3), clock())
@@ -279,6 +280,7 @@ class TestElapsed:
 
     MARK = "(defpolicy reinforce [elapsed-days outcome] (update :stability elapsed-days))"
 
+    @pytest.mark.long
     def test_at_a_recall_it_is_the_time_since_the_last_use(self, opened, clock):
         with opened(self.MARK) as lab:
             for days in (3, 1.5, 0):
@@ -320,6 +322,7 @@ class TestElapsed:
             lab.feedback(back[0], "success")
             assert min(column(lab, "stability")) == 0.0
 
+    @pytest.mark.long
     def test_beyond_the_latest_eight_uses_only_the_creation_is_known(self, opened, clock):
         with opened(self.MARK) as lab:
             hits = []
@@ -332,6 +335,7 @@ class TestElapsed:
                 result[position] = column(lab, "stability")[hits[position][0].id - 1]
             assert result == {11: 1.0, 5: 1.0, 4: 5.0, 2: 3.0}
 
+    @pytest.mark.long
     @given(st.data())
     @examples(40, quick=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_against_a_list_of_all_uses(self, trigrams, data):

@@ -129,6 +129,7 @@ def test_bodies_without_what_is_gone_are_left_as_they_are(lab):
     assert all(redact_event(event, gone) is None for event in events)
 
 
+@pytest.mark.long
 def test_differences_are_found_in_each_part(lab, trigrams, clock):
     def state(change=lambda other: None):
         with memlab.open(embedder=trigrams, clock=clock) as other:

@@ -32,6 +32,7 @@ def values(scores, policy: str) -> list[float]:
 
 
 class TestPolicies:
+    @pytest.mark.long
     def test_texts_packs_files_and_features(self, lab, tmp_path):
         (tmp_path / "mine.hy").write_text(OLDEST, encoding="utf-8")
         pack = '(pack own "Mine." :inherits memlab)\n(defpolicy recall-score [age-days] age-days)\n'
@@ -53,6 +54,7 @@ class TestPolicies:
         assert len(set(map(tuple, own.values()))) == 1
         assert frame["policy"].unique(maintain_order=True).to_list() == ["active", *policies]
 
+    @pytest.mark.long
     def test_names(self, lab, tmp_path):
         (tmp_path / "mine.hy").write_text(OLDEST, encoding="utf-8")
         scores = lab.score([tmp_path / "mine.hy", "similarity", "actr", "(fn [recency] recency)"])
@@ -87,7 +89,9 @@ class TestPolicies:
             lab.score(metrics=metrics)
 
 
+@pytest.mark.long
 class TestScores:
+    @pytest.mark.long
     def test_values_by_hand(self, lab):
         scores = lab.score({"oldest": OLDEST}, metrics=["hit@2", "recall@3", "mrr"])
         # The oldest memory has rank 1: the wanted ones have the ranks 1, 2, 3, 4 and 6.
@@ -107,6 +111,7 @@ class TestScores:
         )
         assert (row["difference_low"], row["difference_high"]) == (paired.low, paired.high)
 
+    @pytest.mark.long
     def test_gained_is_lost_the_other_way(self, lab):
         forwards = lab.score({"oldest": OLDEST}, metrics="hit@2")
         lab.policies.install("recall-score", OLDEST, reason="test", compare=0)
@@ -124,6 +129,7 @@ class TestScores:
         assert row["difference_low"] is None
         assert "similarity" in lab.score("similarity").sentence
 
+    @pytest.mark.long
     def test_other_questions(self, lab):
         rows = pl.DataFrame(
             {"query": ["who maintains the parser?"], "wants": ["Bob maintains the parser"]}
@@ -140,6 +146,7 @@ class TestScores:
         with pytest.raises(InputError, match="Row 1"):
             lab.score(questions=rows.with_columns(wants=pl.lit("nobody")))
 
+    @pytest.mark.long
     def test_nothing_is_written(self, lab):
         before, frame = lab.io.store.journal.head, lab.memories
         first = lab.score(["similarity", "actr"])
@@ -147,6 +154,7 @@ class TestScores:
         assert lab.memories.equals(frame)
         assert first.frame.equals(lab.score(["similarity", "actr"]).frame)
 
+    @pytest.mark.long
     def test_display_and_json(self, lab):
         scores = lab.score({"oldest": OLDEST})
         assert json.loads(json.dumps(scores.to_dict()))["questions"] == len(ASKED)
@@ -154,6 +162,7 @@ class TestScores:
         assert "worse" in scores.sentence
         assert "oldest" in repr(scores)
 
+    @pytest.mark.long
     def test_a_lab_on_disk_and_its_past(self, lab, tmp_path):
         with memlab.open(tmp_path / "lab") as own:
             for day, text in enumerate(TEXTS, 1):
@@ -167,6 +176,7 @@ class TestScores:
             assert values(past, "age-days") == values(lab.score("age-days"), "age-days")
 
 
+@pytest.mark.long
 class TestInstall:
     def test_a_loss_beyond_its_interval_is_reported_before_the_install(self, lab):
         lab.remember([{"text": f"an old note {n}", "at": "2020-01-01"} for n in range(9)])
@@ -182,6 +192,7 @@ class TestInstall:
 
 
 class TestOneFormOfLabels:
+    @pytest.mark.long
     def test_bench(self, lab):
         result = bench_lab(lab, lab.questions, packs=["memlab", "actr"], baselines=False)
         metrics = ["recall@10", "recall_any@5", "mrr@10", "ndcg@10"]
@@ -190,6 +201,7 @@ class TestOneFormOfLabels:
             policy = "active" if system.name == "memlab" else system.name
             assert values(scores, policy) == [system.metrics[name] for name in metrics]
 
+    @pytest.mark.long
     def test_failures_evaluate_and_tune(self, lab):
         for query, _ in ASKED:
             lab.recall(query, limit=3)
@@ -222,6 +234,7 @@ class TestOneFormOfLabels:
         lab.recall("tabs or spaces?", project="q")
         assert lab.questions.label_recalls(lab.slates()).height == 1
 
+    @pytest.mark.long
     def test_a_viewer_of_a_question_labels_its_recalls_only(self, lab):
         lab.questions.remove(1)
         for id, viewer in ((1, "ana"), (2, "bob")):

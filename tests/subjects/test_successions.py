@@ -58,6 +58,7 @@ def in_use(lab: memlab.Lab) -> set[int]:
     return set(lab.memories.filter(lab.memories["status"].is_in(RECALLABLE))["id"])
 
 
+@pytest.mark.long
 @examples(120, 25)
 @given(
     st.tuples(resolutions, resolutions, resolutions),
@@ -158,6 +159,7 @@ def test_two_texts_become_one_of_at_most_what_an_embedder_reads(old: int, more: 
             assert lab.edges["relation"].to_list() == ["updates"]
 
 
+@pytest.mark.long
 def test_a_text_that_others_are_merged_into_does_not_grow_beyond_that() -> None:
     with opened(
         '(fn [pair/rank] (if (= pair/rank 1) "updates" "none"))', '(fn [pair/rank] "merge")'

@@ -116,6 +116,7 @@ uses = st.lists(st.integers(0, 7), max_size=12)
 passes = st.floats(0, 200).map(lambda days: BEGIN + round(days * DAY))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*map(alone, PACKS), TANGLED], ids=[*PACKS, "tangled"])
 @examples(25, quick=5)
 @given(rows=memories(), uses=uses, now=passes)
@@ -137,6 +138,7 @@ def test_a_pass_is_every_memory_on_its_own(opened, name, rows, uses, now):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*map(alone, PACKS), TANGLED], ids=[*PACKS, "tangled"])
 @examples(25, quick=5)
 @given(rows=memories(), uses=uses, nows=st.lists(passes, min_size=1, max_size=5))
@@ -164,6 +166,7 @@ def test_whatever_the_clock_does_nothing_is_undone_or_repeated(opened, name, row
     assert statuses_by_id(lab) == result
 
 
+@pytest.mark.long
 @examples(15, quick=5)
 @given(rows=memories(), now=passes, block=st.integers(1, 5), cut=st.integers(0, 4))
 def test_a_pass_that_was_stopped_is_finished_by_the_next(opened, rows, now, block, cut):

@@ -171,6 +171,7 @@ def test_length_counts_words() -> None:
     assert utterance("It's two\u2014or three, isn't it").length == 6
 
 
+@pytest.mark.long
 @given(st.text(max_size=200))
 def test_any_text_has_features_and_case_does_not_matter(text: str) -> None:
     parsed = utterance(text)
@@ -282,6 +283,7 @@ class TestNegation:
     def test_changes_in_a_few_words(self, old: str, new: str, text: str) -> None:
         assert difference(old, new) == text
 
+    @pytest.mark.long
     @given(st.text(min_size=1, max_size=60), st.text(min_size=1, max_size=60))
     def test_any_two_texts_have_a_difference(self, old: str, new: str) -> None:
         assert " -> " in difference(old, new)

@@ -76,6 +76,7 @@ def in_order() -> dict[int, list[tuple[str, str, str]]]:
     return values_by_day(sorted(rows(), key=lambda row: str(row["at"])), how="one by one")
 
 
+@pytest.mark.long
 def test_told_in_order_each_value_holds_until_the_next(
     in_order: dict[int, list[tuple[str, str, str]]],
 ) -> None:
@@ -86,6 +87,7 @@ def test_told_in_order_each_value_holds_until_the_next(
     ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [3, pytest.param(17, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("how", ["one by one", "many", "facts"])
 def test_orders_of_telling_give_one_history(
@@ -118,6 +120,7 @@ def test_words_told_late_are_superseded_by_the_newer_ones(pack: str) -> None:
         assert lab.memories["valid_until"].to_list()[1] == lab.memories["created"].to_list()[0]
 
 
+@pytest.mark.long
 def test_a_history_is_the_same_from_its_journal(tmp_path: Any) -> None:
     order = rows()
     random.Random("journal").shuffle(order)

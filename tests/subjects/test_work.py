@@ -118,6 +118,7 @@ def test_what_an_agent_did_is_no_fact():
     assert not learn(user("Fix it."), bash("git push", "ok"), agent(said), edit("a.py")).height
 
 
+@pytest.mark.long
 def test_only_a_rule_of_a_person_is_in_every_prompt():
     # from the description of the package overrides
     said = "Note that `@classmethod` and `@staticmethod` must be declared before `@override`."
@@ -142,6 +143,7 @@ def test_an_agent_that_repeats_its_user_is_not_quoted():
     assert frame["provenance"].to_list() == ["user-stated"]
 
 
+@pytest.mark.long
 def test_a_session_is_learned_once_even_after_its_lesson_was_corrected_or_forgotten():
     lab = memlab.open()
     first = [user("Add it."), edit("a.py"), user("The release branch is always called stable.")]

@@ -30,6 +30,7 @@ class TestCompanion:
         assert (coach.memories.height, tutor.memories.height) == (1, 0)
         assert companion.memories["creator"].to_list() == ["agent:coach"]
 
+    @pytest.mark.long
     def test_a_fact_is_one_with_both_as_sources(self, companion):
         for name in ("coach", "tutor"):
             companion.agents(name).remember("User likes farm animals", kind="preference")
@@ -47,6 +48,7 @@ class TestCompanion:
         (row,) = companion.agents.relationships().to_dicts()
         assert (row["agent"], row["trust"], row["familiarity"]) == ("tutor", 51.0, 1.0)
 
+    @pytest.mark.long
     def test_lessons_of_a_session_are_the_agents_and_its_facts_are_shared(self, companion):
         tutor, coach = companion.agents("tutor", session="monday"), companion.agents("coach")
         learned = tutor.end_session(
@@ -65,6 +67,7 @@ class TestCompanion:
             "The user lives in Rome"
         ]
 
+    @pytest.mark.long
     def test_a_gap_of_one_agent_is_none_of_another(self, companion):
         companion.remember("The bakery opens at six", kind="event", visibility="project")
         tutor, coach = (companion.agents(name, session="monday") for name in ("tutor", "coach"))
@@ -104,6 +107,7 @@ class TestWorkbench:
                 coder.remember("Tests run with tox", **field)
         assert len(workbench) == 0
 
+    @pytest.mark.long
     def test_an_agent_deletes_no_memory_of_another(self, workbench):
         coder, reviewer = (workbench.agents(name, project="api") for name in ("coder", "reviewer"))
         theirs = reviewer.remember("Never merge on a Friday", kind="convention")
@@ -139,6 +143,7 @@ class TestWorkbench:
         with pytest.raises(UnknownName):
             coder.edit(note, importance=0.1)
 
+    @pytest.mark.long
     def test_fifty_memories_a_session(self, workbench):
         coder = workbench.agents("coder", project="api")
         coder.remember(
@@ -235,6 +240,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("act", CHANGES)
 @pytest.mark.parametrize("role", ["reader", "member", "owner"])
 def test_a_member_changes_only_its_own_memories_without_other_contributors(lab, role, act):

@@ -107,6 +107,7 @@ class TestSpreading:
 
 
 class TestScores:
+    @pytest.mark.long
     def test_the_score_of_a_recall(self, agent, clock):
         """0.4 activation + 0.3 recency + 0.2 importance + 0.1 success / (success + fail + 1)."""
         clock.advance(days=3)
@@ -128,6 +129,7 @@ class TestScores:
         assert memories[1]["success"] == 2
         assert memories[2]["fail"] == 1
 
+    @pytest.mark.long
     def test_decay_sets_the_half_life_and_is_in_the_history(self, agent, clock):
         agent.upkeep.operations.run("(decay! 10)")
         clock.advance(days=20)
@@ -161,6 +163,7 @@ class TestScores:
 
 
 class TestExploration:
+    @pytest.mark.long
     def test_the_first_of_the_tail_that_was_used_less_than_five_times(self, trigrams, clock):
         pack = '(pack own "x" :inherits associative) (setting linking "off") (setting probe-rate 1)'
         pack += " (setting probe-floor 0)"
@@ -185,6 +188,7 @@ class TestExploration:
             assert not any(hit.probe for hit in lab.recall("note", limit=2, explore=True))
 
 
+@pytest.mark.long
 class TestTogether:
     def test_shared_success_strengthens_by_a_twentieth_up_to_one(self, agent):
         """Being recalled together strengthens what is joined, and the shared success joins and strengthens."""
@@ -227,7 +231,9 @@ class TestTogether:
         assert (row["weight"], row["reinforcements"]) == (1.0, 50)
 
 
+@pytest.mark.long
 class TestShape:
+    @pytest.mark.long
     def test_density_clustering_and_key_memories(self, agent):
         agent.upkeep.operations.run('(recall "cold cache" 2) (recall "cold cache" 1)')
         value = agent.upkeep.operations.run("(stats)")[0].value
@@ -254,6 +260,7 @@ class TestShape:
         assert value.frames["key"]["memory_id"][0] == best
         assert totals["communities"] >= 2  # the build, and the kitchen
 
+    @pytest.mark.long
     def test_layers_as_time_goes_by(self, agent, clock):
         """active: used within 7 days; stable: older, used 5 times; emerging: newer than 7 days, used hardly."""
 
@@ -360,6 +367,7 @@ def test_an_adaptation_that_does_worse_is_reverted(trigrams, clock):
         assert lab.policies["recall-score"].hash == better
 
 
+@pytest.mark.long
 def test_the_whole_memory_is_data(agent, tmp_path, trigrams, clock):
     """Kept as data and as S-expressions: what is written is read back, and one memory is a form."""
     agent.upkeep.operations.run('(recall "cold cache" 3) (feedback 1 "success")')

@@ -1,5 +1,7 @@
 """cascade: a context says a low confidence and a flagged contradiction, on both lines."""
 
+import pytest
+
 import memlab
 
 
@@ -31,6 +33,7 @@ def test_both_lines_of_a_contradiction_are_marked():
     assert "contradicts" not in lab.context("how does the team indent?").text
 
 
+@pytest.mark.long
 def test_private_memories_of_others_are_not_named():
     lab, _ = lab_of()
     tabs = lab.remember(
@@ -42,6 +45,7 @@ def test_private_memories_of_others_are_not_named():
     assert "tabs" in lab.context("how does the team indent?", viewer="agent:coder").text
 
 
+@pytest.mark.long
 def test_a_mark_costs_tokens_of_the_budget():
     lab, clock = lab_of()
     for number in range(30):

@@ -56,6 +56,7 @@ def test_a_correction_is_part_of_the_chain(clock):
         ]
 
 
+@pytest.mark.long
 def test_the_chain_survives_opening_again_exporting_and_asking_of_the_past(clock, tmp_path):
     with memlab.open(tmp_path / "lab", pack="cascade", clock=clock) as lab:
         memory = told_twice(lab, clock)
@@ -74,6 +75,7 @@ def test_the_chain_survives_opening_again_exporting_and_asking_of_the_past(clock
     ]
 
 
+@pytest.mark.long
 def test_a_purge_takes_the_records_of_what_goes(clock, tmp_path):
     with memlab.open(tmp_path / "lab", pack="cascade", clock=clock) as lab:
         memory = told_twice(lab, clock)

@@ -44,6 +44,7 @@ def test_a_least_similarity_lets_less_pass(lab):
     )
 
 
+@pytest.mark.long
 def test_changed_parameters_have_a_hash_of_their_own_and_are_evaluated_so(lab):
     hits = lab.recall("the sea in oil", params={"near": -1, "strength-weight": 1})
     plain = lab.recall("the sea in oil")

@@ -132,11 +132,13 @@ def test_an_unused_memory_fades(story):
     ]
 
 
+@pytest.mark.long
 def test_feeling_slows_the_fading(story):
     """At a weight of 100 it loses 2 a day: after ten days it is at 80, still vivid, and clear at the pass after."""
     assert story.told[story.ids["funeral"]] == [(0, "vivid"), (10 + 4 / 24, "clear")]
 
 
+@pytest.mark.long
 def test_a_recall_adds_five_to_what_is_left(story):
     """After six days 70.9 was left; the recall made it 75.9, and it loses from there."""
     assert story.ids["jazz"] in story.hits.ids

@@ -111,6 +111,7 @@ def _met(lab, words):
     return {place: word for place, text in said.items() for word in words if word in text}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pack", memlab.packs())
 def test_no_old_word_is_met_under_any_pack(pack):
     lab, gone = _edited(pack, 1, 9)
@@ -127,6 +128,7 @@ def test_a_thousand_corrections_leave_no_old_word(pack, seed):
     assert _met(lab, gone) == {}
 
 
+@pytest.mark.long
 def test_the_history_keeps_the_old_words():
     lab, gone = _edited("workbench", 1, 9)
     text = str(lab.memories.filter(pl.col("status") == "superseded")["text"].to_list())
@@ -142,6 +144,7 @@ def test_a_correction_that_empties_a_text_is_refused(blank):
     assert lab.memories["text"].to_list() == ["tabs"]
 
 
+@pytest.mark.long
 def test_purged_or_foreign_memories_are_not_corrected_and_corrections_are_idempotent():
     lab = memlab.open(clock=memlab.ManualClock("2026-06-01"))
     lab.remember("tabs")

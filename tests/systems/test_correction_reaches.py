@@ -13,6 +13,8 @@ import pytest
 import memlab
 from memlab.kernel.schema import RECALLABLE
 
+pytestmark = pytest.mark.long
+
 PACKS = memlab.packs()
 KINDS = (
     "fact",

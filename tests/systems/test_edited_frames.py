@@ -45,6 +45,7 @@ VALUES = {
 }
 
 
+@pytest.mark.long
 @given(st.data())
 @examples(60, 4)
 def test_a_frame_does_what_an_edit_of_each_row_does_as_one_event(data):
@@ -110,6 +111,7 @@ def test_two_versions_of_a_memory_are_one_memory(lab):
     assert lab.memories["importance"].to_list() == [0.5] * 4 + [0.9]
 
 
+@pytest.mark.long
 def test_the_event_is_hidden_purged_exported_and_replayed(tmp_path):
     with open_lab(tmp_path / "lab") as lab:
         lab.remember("Zebedee hides a zither", creator="bob", visibility="private")
@@ -196,6 +198,7 @@ def test_a_bad_frame_is_refused_whole(lab, change, message):
     assert lab.memories.equals(memories)
 
 
+@pytest.mark.long
 def test_frames_of_another_lab_purged_rows_and_secrets_are_refused(lab):
     with open_lab() as other:
         other.io.store.clock.advance(days=3)
@@ -224,6 +227,7 @@ def test_an_unchanged_frame_of_edges_writes_nothing(lab):
     assert lab.edges.filter(pl.col("relation") == "depends-on")["weight"].to_list() == [0.25]
 
 
+@pytest.mark.long
 def test_verbs_take_a_frame_of_memories(lab):
     lab.recall("tabs", limit=4)
     frame = lab.memories.filter(pl.col("id") < 3)

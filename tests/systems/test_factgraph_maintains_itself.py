@@ -39,6 +39,7 @@ def ends(lab):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", [0, 1, 2])
 def test_the_end_of_a_conversation_promotes_and_retracts(lab, clock, way):
     for _ in range(4):

@@ -32,6 +32,7 @@ def status(lab, memory):
     return lab[memory.id].status
 
 
+@pytest.mark.long
 def test_a_life_of_facts(lab, clock):
     rome = lab.facts.add("Ada Lovelace", "lives-in", object="Rome", confidence=0.85)
     assert (rome.status, rome.text) == ("staged", "Ada Lovelace lives in Rome")
@@ -85,6 +86,7 @@ def test_a_life_of_facts(lab, clock):
     )
 
 
+@pytest.mark.long
 def test_a_predicate_with_several_values_supersedes_nothing(lab):
     lab.facts.add("Ada", "uses", object="Python", confidence=0.95)
     lab.facts.add("Ada", "uses", object="Rust", confidence=0.99)
@@ -122,6 +124,7 @@ def test_a_staged_fact_that_nobody_asks_for_is_retracted_below_a_fifth(
     assert lab.facts.frame(at=clock()).is_empty()
 
 
+@pytest.mark.long
 def test_a_memory_accessed_five_times_stays(lab, clock):
     faint = lab.facts.add("Ada", "uses", "chalk", confidence=0.2)
     result = lab.facts.add("Ada", "uses", "lead", confidence=0.2)
@@ -133,6 +136,7 @@ def test_a_memory_accessed_five_times_stays(lab, clock):
     assert status(lab, faint) not in ("staged", "confirmed")
 
 
+@pytest.mark.long
 def test_a_confirmed_fact_is_retracted_by_its_user_alone(lab, clock):
     fact = lab.facts.add("Ada", "uses", "ink", confidence=0.3)
     use(lab, fact, 3)
@@ -146,6 +150,7 @@ def test_a_confirmed_fact_is_retracted_by_its_user_alone(lab, clock):
     assert lab.recall("ink").ids == ()
 
 
+@pytest.mark.long
 def test_two_spellings_of_one_person(lab):
     lab.facts.add("Ada Lovelace", "lives-in", object="Rome", confidence=0.85)
     lab.facts.add("A. Lovelace", "works-at", object="Analytical Engines", confidence=0.8)
@@ -170,6 +175,7 @@ def test_two_spellings_of_one_person(lab):
     assert lab.facts.frame(subject="A. Lovelace")["object"].to_list() == ["Analytical Engines"]
 
 
+@pytest.mark.long
 def test_a_friend_of_a_friend_is_two_hops_away(lab):
     lab.facts.add("Ada Lovelace", "knows", object="Charles Babbage", confidence=0.9)
     lab.facts.add("Charles Babbage", "designs", object="Difference Engine", confidence=0.9)
@@ -182,6 +188,7 @@ def test_a_friend_of_a_friend_is_two_hops_away(lab):
     assert len(reached) < 12, "strangers stay away"
 
 
+@pytest.mark.long
 def test_the_user_in_a_prompt(lab):
     lab.facts.add("user", "is", "a software engineer", confidence=0.95, source="user-edit")
     lab.facts.add("user", "prefers:theme", "dark mode", confidence=0.9)

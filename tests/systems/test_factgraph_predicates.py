@@ -17,6 +17,7 @@ def test_a_new_city_ends_the_old_one_however_the_predicate_is_spelled(clock, spe
         assert lab.facts.frame(predicate=spelled).height == 2
 
 
+@pytest.mark.long
 def test_the_pack_declares_what_has_one_value(clock):
     told = (("role", "student", "engineer"), ("timezone", "CET", "PST"), ("uses", "Rust", "Hy"))
     with memlab.open(pack="factgraph", clock=clock) as lab:
@@ -31,6 +32,7 @@ def test_the_pack_declares_what_has_one_value(clock):
         assert status == {"role": "superseded", "timezone": "superseded", "uses": "staged"}
 
 
+@pytest.mark.long
 def test_a_lab_declares_its_own(clock):
     text = (
         memlab.load_pack("factgraph")

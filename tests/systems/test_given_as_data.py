@@ -39,6 +39,7 @@ def test_anything_else_is_refused_in_one_sentence(lab, source):
         lab.policies.install("recall-score", source)
 
 
+@pytest.mark.long
 def test_a_form_nested_without_end_is_refused(lab):
     form = hy.read("(fn [similarity] similarity)")
     for _ in range(5000):
@@ -82,6 +83,7 @@ def test_a_form_with_a_value_that_the_dialect_does_not_have_is_refused(lab, atom
         lab.policies.install("recall-score", form)
 
 
+@pytest.mark.long
 def test_a_form_of_thousands_of_atoms_is_refused(lab):
     with pytest.raises(memlab.InputError, match="more than 4,000"):
         lab.policies.install(
@@ -98,6 +100,7 @@ def test_numbers_of_numpy_and_spliced_lists_are_values_of_a_form(lab):
     assert lab.policies.install("recall-score", form).policy(similarity=2) == 0.5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pack", memlab.packs())
 def test_the_forms_of_a_published_pack_have_the_hashes_of_its_text(pack):
     for slot, policy in memlab.load_pack(pack).policies.items():
@@ -135,6 +138,7 @@ def test_a_pack_may_be_forms_too(lab):
         assert used.policies["recall-score"].hash == lab.policies.check("recall-score", policy).hash
 
 
+@pytest.mark.long
 def test_forms_and_policies_are_evaluated_as_their_texts_are(lab):
     for text in ("the cat sleeps", "the dog barks", "a cat and a dog"):
         lab.remember(text)
@@ -185,6 +189,7 @@ def test_a_procedure_comes_up_when_its_trigger_occurs():
     assert len(lab.recall("please paint the fence", log=False)) == 0
 
 
+@pytest.mark.long
 def test_an_open_lab_is_benched_on_a_frame_of_questions(lab):
     lab.remember("a fact of rust")
     lab.remember("the bakery opens at six")
@@ -201,6 +206,7 @@ def test_an_open_lab_is_benched_on_a_frame_of_questions(lab):
         memlab.bench_lab(lab, questions.rename({"wanted": "wants"}))
 
 
+@pytest.mark.long
 def test_factgraph_answers_by_what_is_named_or_near():
     lab = memlab.open(pack="factgraph", clock=memlab.ManualClock("2026-06-01"))
     for subject, predicate, thing in [
@@ -216,6 +222,7 @@ def test_factgraph_answers_by_what_is_named_or_near():
     assert lab.facts.narrative("What does Bob do?").text.startswith("BOB CONTEXT")
 
 
+@pytest.mark.long
 def test_companion_knows_the_subject_of_a_query_from_the_verbs_around_it():
     lab = memlab.open(pack="companion", clock=memlab.ManualClock("2026-06-01"))
     lab.remember("User drinks coffee every morning", kind="observation")
@@ -225,6 +232,7 @@ def test_companion_knows_the_subject_of_a_query_from_the_verbs_around_it():
     assert "tea" in lab.recall("What beverages does the user like?", log=False)[0].text
 
 
+@pytest.mark.long
 def test_underscores_are_hyphens_wherever_a_word_of_ours_is_given(tmp_path):
     lab = memlab.open(tmp_path / "lab", pack="workbench", clock=memlab.ManualClock("2026-06-01"))
     rows = pl.DataFrame(

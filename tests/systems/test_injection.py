@@ -63,6 +63,7 @@ def test_tier_2_is_what_belongs_to_the_modules_that_the_task_names(project):
     assert (other[5], other.get(4, 3)) == (2, 3)
 
 
+@pytest.mark.long
 def test_the_map_is_in_tier_1_and_the_modules_of_the_task_with_their_files_and_tests_in_tier_2(
     project, tmp_path
 ):
@@ -103,6 +104,7 @@ def test_a_warning_without_a_file_is_a_line_of_its_own(project):
     )
 
 
+@pytest.mark.long
 def test_tiers_1_and_2_take_600_and_1200_tokens_and_a_result_of_tier_3_takes_30(workbench):
     rules = [f"Rule {n}: {'some words about style ' * 6}{n}" for n in range(60)]
     workbench.remember(
@@ -189,6 +191,7 @@ def test_a_procedure_lists_its_requirements_and_a_warning_keeps_its_words(clock)
     assert wanted in text
 
 
+@pytest.mark.long
 def test_facts_of_an_entity_that_the_task_names_are_one_line(clock):
     """USER CONTEXT: prefers dark mode ..."""
     with memlab.open(pack="factgraph", clock=clock) as lab:
@@ -211,6 +214,7 @@ def test_a_context_reports_omissions_with_reasons(project):
     assert any(why.startswith("no room") for why in left.values())
 
 
+@pytest.mark.long
 def test_a_context_file_for_a_terminal_agent(project, run, tmp_path):
     path = project.io.export(tmp_path / "kept.jsonl")
     with memlab.open(tmp_path / "a", pack="workbench") as lab:

@@ -83,6 +83,7 @@ def scores_by_text(lab, **more):
 
 
 class TestCascade:
+    @pytest.mark.long
     def test_ten_seeds_and_no_eleventh(self, near, opened):
         """Of thirteen near memories, the ten nearest spread to their neighbours: 0.5 * 0.7, multiplied by 1.5."""
         lab = opened("cascade")
@@ -134,6 +135,7 @@ class TestCascade:
             assert turns.wait(30)
         assert told == [[], ["A note"], ["A note"] if again else []]
 
+    @pytest.mark.long
     def test_a_near_duplicate_adds_one_to_the_strength(self, near, opened):
         lab = opened("cascade")
         first = lab.remember(near.at(1.0, "Releases leave on Monday"), strength=3.0)
@@ -209,6 +211,7 @@ class TestCompanion:
             assert rows["created"].dt.timestamp("us").to_list() == [clock()]
 
 
+@pytest.mark.long
 class TestWorkbench:
     def test_the_score_of_a_recall(self, near, opened, clock):
         """0.6 cosine + 0.25 e^(-rate * days since access) + 0.15 min(access / 20, 1), rate = ln 2 / half-life."""
@@ -252,6 +255,7 @@ class TestWorkbench:
         assert lab.memories["status"].to_list() == ["active"] * 3
 
 
+@pytest.mark.long
 class TestFactgraph:
     def test_the_three_nearest_entities_begin(self, near, opened):
         """Five entities stand at given nearness of the question; their facts are far from it, and nobody is named."""

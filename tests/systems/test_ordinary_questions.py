@@ -62,6 +62,7 @@ def story(request, clock):
         yield lab, told
 
 
+@pytest.mark.long
 def test_all_ten_are_found(story):
     lab, told = story
     missed = [
@@ -72,6 +73,7 @@ def test_all_ten_are_found(story):
     assert missed == []
 
 
+@pytest.mark.long
 def test_the_answer_ranks_first_for_most_queries(story):
     lab, told = story
     first = [lab.recall(asked, limit=1, log=False)[0].text == text for text, asked in told]

@@ -55,6 +55,7 @@ def forms(tmp_path):
     }
 
 
+@pytest.mark.long
 def test_each_form_has_the_hash_of_its_text(lab, forms):
     wanted = lab.policies.check("recall-score", TEXT).hash
     for name, form in forms.items():
@@ -75,6 +76,7 @@ def test_a_pack_gives_the_policy_of_a_slot_and_a_name_is_a_pack_or_a_feature(lab
         lab.policies.check("recall-score", "companoin")
 
 
+@pytest.mark.long
 def test_each_form_is_scored_evaluated_and_recalled(lab, forms):
     lab.questions.add(pl.DataFrame({"query": ["tabs?", "where is Ana?"], "wants": [1, 3]}))
     for query in ("tabs", "Ana", "Rome", "deploys"):
@@ -89,6 +91,7 @@ def test_each_form_is_scored_evaluated_and_recalled(lab, forms):
     assert len(orders) == 1
 
 
+@pytest.mark.long
 def test_a_list_has_the_names_of_files_and_slots(lab, forms):
     lab.questions.add("tabs?", wants=1)
     scored = lab.score([forms["path"], forms["form"], INHERITING, "companion", "similarity"])
@@ -103,6 +106,7 @@ def test_a_list_has_the_names_of_files_and_slots(lab, forms):
         lab.score([TEXT, forms["form"]])
 
 
+@pytest.mark.long
 def test_score_takes_expressions_over_features_and_memories(lab):
     lab.questions.add(pl.DataFrame({"query": ["tabs?", "where is Ana?"], "wants": [1, 3]}))
     newest = pl.col("id").cast(pl.Float64)
@@ -121,6 +125,7 @@ def test_score_takes_expressions_over_features_and_memories(lab):
             lab.score(wrong)
 
 
+@pytest.mark.long
 def test_a_bare_text_challenges_as_the_active_pack_with_it(tmp_path):
     with memlab.open(tmp_path / "lab") as lab:
         lab.remember(MEMORIES)
@@ -164,6 +169,7 @@ def test_a_policy_of_another_recall_score_is_not_called_known(lab):
     assert eligible.policies["known"] == lab.policies["known"]
 
 
+@pytest.mark.long
 def test_benchmarks_and_simulations_take_policies(lab, forms, tmp_path):
     questions = pl.DataFrame({"question": ["tabs?", "where is Ana?"], "wanted": [[1], [3]]})
     result = bench_lab(lab, questions, packs={"mine": forms["spliced form"]}, baselines=False)
@@ -187,6 +193,7 @@ def read_hash(lab):
     return lab.policies.check("recall-score", TEXT).meaning_hash
 
 
+@pytest.mark.long
 def test_the_studio_and_the_board_begin_with_a_policy(lab, forms):
     studio = PolicyStudio(lab, questions=["tabs"], source=forms["spliced form"])
     assert studio.source == TEXT
@@ -196,6 +203,7 @@ def test_the_studio_and_the_board_begin_with_a_policy(lab, forms):
     assert board.policies == [TEXT, "mine", "companion", 'col("similarity")']
 
 
+@pytest.mark.long
 def test_the_forms_of_a_pack_are_a_list(lab):
     built = hy.eval(
         hy.read_many(
@@ -291,6 +299,7 @@ def empty_lab():
     return memlab.open()
 
 
+@pytest.mark.long
 @given(st.data())
 @examples(30)
 def test_a_form_built_from_parts_equals_the_text_with_the_parts(data):

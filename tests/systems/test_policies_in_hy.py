@@ -12,6 +12,8 @@ from click.testing import CliRunner
 import memlab
 from memlab.ui.cli import main
 
+pytestmark = pytest.mark.long
+
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "policies-in-hy.md"
 BLOCKS = re.findall(r"```hy\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
 
@@ -50,6 +52,7 @@ def repl(*arguments, lines):
     return done.output
 
 
+@pytest.mark.long
 def test_a_repl_has_a_lab(tmp_path):
     memlab.open(tmp_path / "lab").close()
     printed = repl(
@@ -72,6 +75,7 @@ def test_a_repl_has_a_lab(tmp_path):
         assert len(lab) == 1
 
 
+@pytest.mark.long
 def test_a_repl_may_only_read(tmp_path):
     memlab.open(tmp_path / "lab").close()
     printed = repl(tmp_path / "lab", "--read-only", lines=["(len lab)", '(lab.remember "x")'])

@@ -13,6 +13,7 @@ def lab():
     return lab
 
 
+@pytest.mark.long
 def test_messages_are_history_memories_and_the_text(lab):
     with lab.agent("coder").session("s1") as session:
         first = session.before("When do deploys go out?", system="Be brief.")
@@ -33,6 +34,7 @@ def test_messages_are_history_memories_and_the_text(lab):
     assert session.learned is not None
 
 
+@pytest.mark.long
 def test_a_session_continues_in_another_process(tmp_path):
     with memlab.open(tmp_path / "lab") as lab, lab.agent("coder").session("s1") as session:
         lab.agent("coder").remember("Deploys go out on Tuesdays", kind="convention")
@@ -48,6 +50,7 @@ def test_a_session_continues_in_another_process(tmp_path):
         assert "Deploys go out on Tuesdays" in messages[2]["content"]
 
 
+@pytest.mark.long
 def test_what_left_the_window_comes_again(lab):
     session = lab.agent("coder").session("s1", history=1)
     session.before("When do deploys go out?")
@@ -59,6 +62,7 @@ def test_what_left_the_window_comes_again(lab):
     assert "Deploys go out on Tuesdays" in messages[-1]["content"]
 
 
+@pytest.mark.long
 def test_without_history_only_the_text_is_sent(lab):
     session = lab.agent("coder").session("s1", history=0)
     for _ in range(2):
@@ -67,6 +71,7 @@ def test_without_history_only_the_text_is_sent(lab):
         session.after("On Tuesdays.")
 
 
+@pytest.mark.long
 def test_a_correction_takes_credit_back(lab):
     session = lab.agent("coder").session("s1")
     session.before("When do deploys go out?")
@@ -87,6 +92,7 @@ def test_a_repeated_before_is_the_same_exchange(lab):
         session.after("On Tuesdays.")
 
 
+@pytest.mark.long
 def test_a_bad_answer_stores_nothing(lab):
     session = lab.agent("coder").session("s1")
     with pytest.raises(InputError):
@@ -109,6 +115,7 @@ def test_memory_that_is_off_stores_nothing_and_breaks_no_chat(lab):
     assert lab.memories.filter(kind="turn").height == 0
 
 
+@pytest.mark.long
 def test_an_error_of_the_block_is_the_one_to_see(lab):
     def chat(session, *, end=None, fail=False):
         with session:

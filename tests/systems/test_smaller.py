@@ -1,5 +1,7 @@
 """Smaller promises of the five designs."""
 
+import pytest
+
 import memlab
 from memlab.subjects.reading.claims import difference
 
@@ -28,6 +30,7 @@ def test_statements_of_people_have_the_highest_weight_of_all_kinds(clock):
         assert kinds[0] == "human-feedback"
 
 
+@pytest.mark.long
 def test_a_fact_that_is_told_three_times_more_is_confirmed(clock):
     with memlab.open(pack="factgraph", clock=clock) as lab:
         for confidence in (0.5, 0.7, 0.6, 0.6):

@@ -119,6 +119,7 @@ def test_words_are_open_where_the_pack_says_so(clock):
         assert {"breakthrough", "failure", "pivot", "solution"} <= set(lab.memories["kind"])
 
 
+@pytest.mark.long
 def test_two_thousand_tokens_at_most(clock):
     with memlab.open(clock=clock) as lab:
         said = [

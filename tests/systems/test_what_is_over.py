@@ -54,6 +54,7 @@ def test_a_memory_with_a_day_to_live_is_over_after_two_in_every_pack(opened, clo
     assert lab.memories["access"].to_list() == [0.0, 1.0]
 
 
+@pytest.mark.long
 def test_a_fact_that_upkeep_would_retract_is_not_recalled(opened, clock):
     lab = opened("factgraph")
     lab.facts.add("Ada", "uses", "Rust", confidence=0.4)
@@ -63,6 +64,7 @@ def test_a_fact_that_upkeep_would_retract_is_not_recalled(opened, clock):
     assert lab.memories["access"].to_list() == [0.0]
 
 
+@pytest.mark.long
 def test_an_expired_memory_supersedes_no_valid_one(opened, clock):
     lab = opened("cascade")  # which looks at the ten nearest
     for number in range(30):
@@ -97,6 +99,7 @@ def test_a_memory_that_is_pulled_back_in_time_shows_what_held_then(opened, clock
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pack", PACKS)
 def test_a_recall_leaves_out_what_upkeep_would_take_out(opened, clock, pack):
     """Upkeep is the oracle: a memory that it removes at an instant is missing from a recall at that instant."""

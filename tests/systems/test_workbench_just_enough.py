@@ -99,6 +99,7 @@ class TestNothingTwice:
             other = workbench.agents(name, project="p", session=session)
             assert other.recall(self.QUERY, limit=4).ids == first.ids
 
+    @pytest.mark.long
     def test_the_record_survives_reopening(self, tmp_path, clock):
         for _ in range(2):
             with memlab.open(tmp_path / "lab", pack="workbench", clock=clock) as lab:

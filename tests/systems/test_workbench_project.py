@@ -56,6 +56,7 @@ def test_confidence_begins_at_a_half(project: memlab.Lab) -> None:
     assert set(project.memories["confidence"]) == {0.5}
 
 
+@pytest.mark.long
 def test_a_contradiction_deprecates_the_old_one_and_says_so(project: memlab.Lab) -> None:
     """Tabs, then spaces: the old convention leaves recall, and both the result and the memory say what happened."""
     result = project.remember(
@@ -131,6 +132,7 @@ def test_another_project_is_not_touched(project: memlab.Lab) -> None:
     assert row_of(project, 1)["status"] == "active"
 
 
+@pytest.mark.long
 def test_fifty_memories_a_session_of_two_kilobytes_each(project: memlab.Lab) -> None:
     told = {"kind": "codebase-discovery", **CODER}
     rows = [{"text": f"Module {row} belongs to team {row * 7}", **told} for row in range(46)]
@@ -158,6 +160,7 @@ def test_a_secret_is_redacted_and_told(project: memlab.Lab) -> None:
     assert [(id, finding.type) for id, finding in result.redacted] == [(5, "AWS access key")]
 
 
+@pytest.mark.long
 def test_a_wrong_memory_is_flagged_reviewed_and_restored(project: memlab.Lab) -> None:
     project.remember("Use spaces for indentation now", kind="convention", **CODER)
     flagged = project.forget(5, how="deprecate", reason="the linter says otherwise")

@@ -39,6 +39,7 @@ def settled(board, ask):
     return found
 
 
+@pytest.mark.long
 def test_it_is_what_evaluate_gives(board, judged):
     found = board.evaluate()
     direct = memlab.evaluate(judged, ["memlab", WORDS], missing="zero")
@@ -70,6 +71,7 @@ def test_it_works_in_a_thread_that_a_browser_asks_about(board, ask):
     assert shared(board, "evaluation") == first
 
 
+@pytest.mark.long
 def test_the_heads_of_a_disagreement_are_the_top_five_of_both(board):
     found = board.evaluate()
     board.finish()
@@ -116,6 +118,7 @@ def test_a_challenge_is_followed_day_by_day(board, judged, ask):
     assert shown["sentence"] == judged.verdict(missing="zero")["words"].sentence
 
 
+@pytest.mark.long
 def test_a_challenge_begins_from_the_planner(board, judged, ask):
     answer = ask(
         board, "challenge", policy="companion", design="extra", extra=2, rate=0.5, reason="fresher?"
@@ -128,6 +131,7 @@ def test_a_challenge_begins_from_the_planner(board, judged, ask):
     )
 
 
+@pytest.mark.long
 def test_the_number_of_extra_items_may_be_auto(judged, ask):
     judged.policies.end_challenge("words")
     board = EvaluationBoard(judged)
@@ -137,6 +141,7 @@ def test_the_number_of_extra_items_may_be_auto(judged, ask):
     assert "extra" in ask(board, "challenge", **settings | {"extra": "many"}, reason="")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", ["lot", "ab", "draft"])
 def test_designs_without_extra_items_begin_as_well_and_share_no_challenge(judged, ask, design):
     board = EvaluationBoard(judged)
@@ -148,6 +153,7 @@ def test_designs_without_extra_items_begin_as_well_and_share_no_challenge(judged
     assert judged.policies.challenges[-1].design == design
 
 
+@pytest.mark.long
 def test_what_is_refused_in_the_thread_is_said(judged, ask):
     board = EvaluationBoard(judged, ["compagnon"], missing="zero")
     ask(board, "begin", part="evaluation")
@@ -156,6 +162,7 @@ def test_what_is_refused_in_the_thread_is_said(judged, ask):
     assert "Choose a policy" in ask(board, "begin", part="evaluation")
 
 
+@pytest.mark.long
 def test_a_log_without_feedback_and_an_empty_lab_say_so(lab, ask):
     board = EvaluationBoard(lab)
     assert (shared(board, "about")["recalls"], shared(board, "about")["judged"]) == (0, 0)
@@ -169,6 +176,7 @@ def test_a_log_without_feedback_and_an_empty_lab_say_so(lab, ask):
     assert isinstance(settled(board, ask), str)
 
 
+@pytest.mark.long
 def test_a_lab_closed_under_it_is_said(board, judged, ask):
     judged.close()
     assert "was closed" in ask(board, "begin", part="evaluation")
@@ -185,6 +193,7 @@ def test_two_boards_at_work_on_one_lab(board, judged, ask):
         assert one.evaluation.frame.equals(direct.frame)
 
 
+@pytest.mark.long
 def test_a_log_needs_no_lab():
     log = pl.read_parquet(memlab.examples.LOG)
     slates = memlab.Slates.from_wide(
@@ -216,6 +225,7 @@ def test_the_active_pack_is_compared_first():
         assert EvaluationBoard(lab).policies[:2] == ["companion", "memlab"]
 
 
+@pytest.mark.long
 def test_it_opens_on_the_active_pack_and_its_challengers(judged, lab):
     assert EvaluationBoard(judged).policies == ["memlab", "words"]
     assert shared(EvaluationBoard(judged), "about")["known"][:2] == ["memlab", "words"]

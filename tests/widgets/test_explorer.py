@@ -24,6 +24,7 @@ def test_a_question_from_python_is_asked_without_a_trace(explorer, asked):
     assert asked.log.height == before
 
 
+@pytest.mark.long
 def test_enter_is_a_logged_recall_and_the_thumbs_are_its_feedback(explorer, asked, ask):
     assert "Press Enter" in ask(explorer, "feedback", memory=1, outcome="success")
     assert ask(explorer, "recall", question="tabs?", **FORM, log=True) == {}
@@ -81,12 +82,14 @@ def test_what_is_pinned_is_a_selection_of_memories(explorer, asked):
     assert isinstance(explorer.selection, pl.Expr)
 
 
+@pytest.mark.long
 def test_pins_that_are_shown_no_more_are_dropped(explorer, ask):
     explorer.pinned = [explorer.hits.ids[0], explorer.hits.ids[-1]]
     ask(explorer, "recall", question="tabs or spaces?", limit=1, pack="", at="")
     assert explorer.pinned == [explorer.hits.ids[0]]
 
 
+@pytest.mark.long
 def test_another_pack_is_asked_and_never_logged(explorer, asked, ask):
     before = asked.log.height
     ask(explorer, "recall", question="tabs or spaces?", limit=3, pack="actr", at="", log=True)
@@ -95,6 +98,7 @@ def test_another_pack_is_asked_and_never_logged(explorer, asked, ask):
     assert (asked.log.height, asked.policies.pack.name) == (before, "memlab")
 
 
+@pytest.mark.long
 def test_an_instant_is_the_lab_as_it_was(explorer, asked, clock, ask):
     clock.advance(days=1)
     asked.remember("Tabs were given up for spaces")
@@ -107,6 +111,7 @@ def test_an_instant_is_the_lab_as_it_was(explorer, asked, clock, ask):
     assert explorer.hits[0].id == 7
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("trait", "value", "said"),
     [
@@ -146,6 +151,7 @@ def test_a_lab_closed_under_it_is_said_in_the_widget(explorer, asked, ask):
     assert "was closed" in explorer.fault
 
 
+@pytest.mark.long
 def test_two_explorers_on_one_lab_do_not_disturb_each_other(explorer, asked, ask):
     other = RecallExplorer(asked, question="deploys")
     ask(explorer, "recall", question="tabs?", **FORM, log=True)
@@ -175,6 +181,7 @@ def test_words_with_a_stem_of_the_query_are_highlighted(asked):
     assert shared(explorer, "about")["words"] == []
 
 
+@pytest.mark.long
 def test_a_logged_search_never_explores(explorer, asked, ask):
     asked.policies.use("(pack always :inherits memlab) (setting probe-rate 1) (setting limit 2)")
     asked.policies.explore(True)

@@ -14,6 +14,8 @@ from memlab.ui.demo import sample_lab
 from memlab.ui.demo.first_minutes import FirstMinutes, Trial
 from memlab.ui.widgets import PolicyStudio, QuestionList
 
+pytestmark = pytest.mark.long
+
 CHAT = "".join(
     json.dumps({"role": role, "content": text, "created_at": f"2026-03-0{day}T10:00:00Z"}) + "\n"
     for day, (role, text) in enumerate(
@@ -35,6 +37,7 @@ def chat(tmp_path):
     return path
 
 
+@pytest.mark.long
 def test_a_file_replaces_the_sample_and_its_card_says_what_was_read(chat, ask):
     trial = Trial()
     widget = trial.make(FirstMinutes)
@@ -56,6 +59,7 @@ def test_a_file_replaces_the_sample_and_its_card_says_what_was_read(chat, ask):
     assert trial.current.questions.frame.height > 0
 
 
+@pytest.mark.long
 def test_a_dropped_file_is_read_and_kept_nowhere(ask, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     trial = Trial()
@@ -70,6 +74,7 @@ def test_a_dropped_file_is_read_and_kept_nowhere(ask, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_file_that_cannot_be_read_leaves_the_sample(ask, tmp_path):
     trial = Trial(tmp_path / "own.memlab")
     widget = trial.make(FirstMinutes)
@@ -92,6 +97,7 @@ def test_a_second_file_is_added(chat, ask):
     assert trial.cell.count("lab.load(") == 2
 
 
+@pytest.mark.long
 def test_the_cell_repeats_the_state_in_another_lab(chat):
     trial = Trial(file=chat)
     lab = trial.current
@@ -112,6 +118,7 @@ def test_the_cell_repeats_the_state_in_another_lab(chat):
     assert again.score().frame["value"].to_list() == lab.score().frame["value"].to_list()
 
 
+@pytest.mark.long
 def test_the_cell_of_the_sample_and_of_a_lab_on_a_disk(chat, tmp_path):
     trial = Trial()
     fresher = "(fn [recency] (+ (inherited) (* 0.001 recency)))"
@@ -126,6 +133,7 @@ def test_the_cell_of_the_sample_and_of_a_lab_on_a_disk(chat, tmp_path):
         assert len(lab) == 4
 
 
+@pytest.mark.long
 def test_the_studio_asks_the_questions_with_the_worst_ranks():
     trial = Trial()
     studio = trial.make(PolicyStudio)
@@ -133,6 +141,7 @@ def test_the_studio_asks_the_questions_with_the_worst_ranks():
     assert studio.questions[0] == "When should Noor take Mungo to the vet?"
 
 
+@pytest.mark.long
 def test_the_sample_is_written_to_a_new_directory_only(tmp_path):
     with sample_lab(tmp_path / "sample.memlab") as lab:
         assert len(lab.questions) == 36

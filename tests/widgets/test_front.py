@@ -24,6 +24,7 @@ def found():
     return evolve()
 
 
+@pytest.mark.long
 def test_the_points_are_the_rows_of_the_front(found):
     view = memlab.widgets.FrontView(found)
     points = shared(view, "points")
@@ -42,6 +43,7 @@ def test_the_points_are_the_rows_of_the_front(found):
     assert any(kind != "same" for kind, *_ in points[1]["lines"])
 
 
+@pytest.mark.long
 def test_another_hash_is_a_fault(found):
     view = memlab.widgets.FrontView(found)
     view.selected = "nowhere"

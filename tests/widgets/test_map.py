@@ -166,6 +166,7 @@ def test_two_maps_on_one_lab_are_two(chart, asked):
 TOPICS = ["harbour boats", "garden roses", "bakery bread", "guitar music"]
 
 
+@pytest.mark.long
 def test_regions_are_named_by_words_that_set_them_apart(lab):
     lab.remember([f"The {TOPICS[n % 4]} were the subject of talk {n}" for n in range(240)])
     regions = shared(MemoryMap(lab), "about")["regions"]
@@ -176,6 +177,7 @@ def test_regions_are_named_by_words_that_set_them_apart(lab):
     assert all(-1 <= x <= 1 and -1 <= y <= 1 for _, x, y in regions)
 
 
+@pytest.mark.long
 def test_words_of_a_purged_memory_leave_the_labels(lab):
     lab.remember([f"The {TOPICS[n % 4]} were the subject of talk {n}" for n in range(120)])
     chart = MemoryMap(lab)

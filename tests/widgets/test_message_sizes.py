@@ -12,6 +12,8 @@ import pytest
 import memlab
 from memlab.ui import widgets
 
+pytestmark = pytest.mark.long
+
 LIMIT = 10_000_000
 NAMES = widgets.SHIPPED
 

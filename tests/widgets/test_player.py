@@ -43,6 +43,7 @@ def at(player, event):
     )
 
 
+@pytest.mark.long
 def test_a_frame_is_the_lab_as_it_was(player, lived):
     first = shared(player, "about")["first"]
     for event in range(first, shared(player, "about")["head"] + 1):
@@ -52,6 +53,7 @@ def test_a_frame_is_the_lab_as_it_was(player, lived):
         assert found["status"].to_list() == past["status"].to_list()
 
 
+@pytest.mark.long
 def test_what_is_left_is_what_the_forecast_says_of_both_packs(player, lived):
     found = at(player, shared(player, "about")["head"])
     ids = found["id"].to_list()
@@ -61,6 +63,7 @@ def test_what_is_left_is_what_the_forecast_says_of_both_packs(player, lived):
         assert (found[f"keep_{side}"] / 255).to_list() == pytest.approx(left.to_list(), abs=0.005)
 
 
+@pytest.mark.long
 def test_key_frames_reach_from_the_first_event_to_the_last(player, ask):
     assert ask(player, "frames", packs=["fsrs", "companion"]) == {}
     player.finish()
@@ -69,6 +72,7 @@ def test_key_frames_reach_from_the_first_event_to_the_last(player, ask):
     assert player.packs == ["fsrs", "companion"]
 
 
+@pytest.mark.long
 def test_an_event_names_the_policies_that_decided_it(player, lived, ask):
     event = lived.log.filter(pl.col("kind") == "feedback")["event"][0]
     found = ask(player, "event", event=event)
@@ -83,6 +87,7 @@ def test_an_event_names_the_policies_that_decided_it(player, lived, ask):
     assert 'There is no event "999"' in ask(player, "event", event=999)
 
 
+@pytest.mark.long
 def test_curves_follow_the_sliders(player, ask):
     head = shared(player, "about")["head"]
     assert [one["name"] for one in shared(player, "about")["params"]] == ["base-half-life"]
@@ -106,6 +111,7 @@ def test_curves_follow_the_sliders(player, ask):
     assert player.forecast.frame["memory_id"].unique().to_list() == [1]
 
 
+@pytest.mark.long
 def test_what_would_be_let_go_by_a_date(player, ask):
     ask(player, "frames", packs=["companion", "fsrs"])
     ask(player, "curves", event=0, chosen=[], until="2029-01-01", params={})
@@ -115,6 +121,7 @@ def test_what_would_be_let_go_by_a_date(player, ask):
     assert side["first"][0]["to"] == "deleted"
 
 
+@pytest.mark.long
 def test_a_purge_takes_what_was_kept_of_the_past(player, lived):
     player.fill()
     assert "diary" in frame_of(shared(player, "memories"))["text"].str.join(" ")[0]
@@ -124,6 +131,7 @@ def test_a_purge_takes_what_was_kept_of_the_past(player, lived):
     assert "diary" not in frame_of(shared(player, "memories"))["text"].str.join(" ")[0]
 
 
+@pytest.mark.long
 def test_new_events_reach_it(player, lived):
     head = shared(player, "about")["head"]
     lived.remember("The user sold the boat")
@@ -132,6 +140,7 @@ def test_new_events_reach_it(player, lived):
     assert frame_of(shared(player, "events"))["event"][-1] == shared(player, "about")["head"]
 
 
+@pytest.mark.long
 def test_two_players_on_one_lab_are_two(player, lived):
     other = LifePlayer(lived)
     assert at(player, 5).equals(at(player, 5))
@@ -142,6 +151,7 @@ def test_two_players_on_one_lab_are_two(player, lived):
     assert player.chosen == []
 
 
+@pytest.mark.long
 def test_of_more_than_can_be_drawn_some_are_evenly_chosen(lived, monkeypatch):
     monkeypatch.setattr("memlab.ui.widgets._player._MOST", 3)
     player = LifePlayer(lived)
@@ -154,6 +164,7 @@ def test_of_more_than_can_be_drawn_some_are_evenly_chosen(lived, monkeypatch):
     assert (ids[0], ids[-1]) == (1, len(lived))
 
 
+@pytest.mark.long
 def test_an_empty_lab_and_a_closed_one_say_so(lab, ask):
     player = LifePlayer(lab)
     assert shared(player, "about")["memories"] == 0
@@ -181,12 +192,14 @@ def test_a_constructor_refuses_what_it_cannot_show(lab, bad):
         LifePlayer(lab, **bad)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("until", ["soon", "1999-01-01"])
 def test_a_date_that_is_none_is_said(player, ask, until):
     ask(player, "curves", event=0, chosen=[], until=until, params={})
     assert str(settled_error(player))
 
 
+@pytest.mark.long
 def test_selection_is_an_expression(player, lived, ask):
     ask(player, "curves", event=0, chosen=[4], until="", params={})
     assert lived.memories.filter(player.selection)["id"].to_list() == [4]

@@ -23,6 +23,7 @@ def rows(widget, name):
     return pl.read_ipc_stream(io.BytesIO(shared(widget, name)))
 
 
+@pytest.mark.long
 def test_the_sample_lab_is_labelled_and_asked_the_same_each_time(sample):
     assert (len(sample), len(sample.questions)) == (172, 36)
     recalls = sample.agents.recalls()
@@ -32,6 +33,7 @@ def test_the_sample_lab_is_labelled_and_asked_the_same_each_time(sample):
     assert sample_lab().agents.recalls().equals(recalls)
 
 
+@pytest.mark.long
 def test_a_page_has_the_latest_recalls_and_what_each_showed(sample):
     log = RecallLog(sample)
     page, items = rows(log, "recalls"), rows(log, "items")
@@ -44,6 +46,7 @@ def test_a_page_has_the_latest_recalls_and_what_each_showed(sample):
         assert own["score"].null_count() == 0
 
 
+@pytest.mark.long
 def test_the_log_is_searched_and_paged(sample, ask):
     log = RecallLog(sample)
     ask(log, "list", search="MUNGO", outcome="", start=0)
@@ -58,6 +61,7 @@ def test_the_log_is_searched_and_paged(sample, ask):
     assert rows(log, "recalls").height == 20
 
 
+@pytest.mark.long
 def test_opening_a_recall_asks_again_as_of_then(ask, lab, clock):
     lab.remember("The user prefers tabs")
     clock.advance(days=1)
@@ -73,6 +77,7 @@ def test_opening_a_recall_asks_again_as_of_then(ask, lab, clock):
     assert ask(log, "explain", memory=1)["score"] == pytest.approx(log.hits[0].score)
 
 
+@pytest.mark.long
 def test_a_viewer_sees_no_private_memory(lab):
     lab.remember(
         [
@@ -92,6 +97,7 @@ def test_a_viewer_sees_no_private_memory(lab):
         assert widget.lab.io.store.journal.read_only
 
 
+@pytest.mark.long
 def test_a_new_recall_appears_on_refresh(lab):
     lab.remember("The user prefers tabs")
     overview = Overview(lab)
@@ -102,6 +108,7 @@ def test_a_new_recall_appears_on_refresh(lab):
     assert rows(overview, "recalls")["query"].to_list() == ["tabs or spaces?"]
 
 
+@pytest.mark.long
 def test_days_without_recalls_are_counted_as_zero(lab, clock):
     lab.remember("The user prefers tabs")
     lab.recall("tabs?")
@@ -114,6 +121,7 @@ def test_days_without_recalls_are_counted_as_zero(lab, clock):
     assert Overview(lab).days["recalls"].to_list() == [0] * 13 + [1]
 
 
+@pytest.mark.long
 def test_the_overview_scores_questions_and_explains_each_miss_in_words(sample, ask):
     overview = Overview(sample)
     assert overview.misses is None
@@ -140,6 +148,7 @@ def test_the_overview_scores_questions_and_explains_each_miss_in_words(sample, a
     )
 
 
+@pytest.mark.long
 def test_gaps_and_stale_answers_are_listed_with_their_recalls(sample):
     overview = Overview(sample)
     gaps, stale = rows(overview, "gaps"), rows(overview, "stale")
@@ -150,6 +159,7 @@ def test_gaps_and_stale_answers_are_listed_with_their_recalls(sample):
     assert "three weeks" in row["successor"]
 
 
+@pytest.mark.long
 def test_without_labels_and_feedback_nothing_is_traced(lab):
     lab.remember("The user prefers tabs")
     lab.recall("tabs?")
@@ -170,6 +180,7 @@ def test_an_empty_lab_has_an_overview(ask):
     assert "no further question" in shared(questions, "note")
 
 
+@pytest.mark.long
 def test_questions_are_proposed_accepted_and_removed(lab, ask):
     lab.remember(["Ana lives in Rome", "Ben lives in Oslo"])
     questions = QuestionList(lab)
@@ -189,6 +200,7 @@ def test_questions_are_proposed_accepted_and_removed(lab, ask):
     assert "Rome" in page_of(questions)
 
 
+@pytest.mark.long
 def test_a_typed_question_is_added_with_the_marked_memories(lab, ask):
     lab.remember([f"Ana lives in town {number}" for number in range(12)] + ["Ben's cat is Mungo"])
     questions = QuestionList(lab)
@@ -215,6 +227,7 @@ def test_the_text_of_a_question_ends_with_a_whole_word(lab):
     assert text.endswith(("She…", "runs…", "a…", "charity…"))
 
 
+@pytest.mark.long
 def test_the_overview_says_when_the_active_pack_changed(lab):
     lab.remember("Ana lives in Rome")
     overview = Overview(lab)
@@ -224,6 +237,7 @@ def test_the_overview_says_when_the_active_pack_changed(lab):
     assert shared(overview, "sums")["pack"] not in ("", before)
 
 
+@pytest.mark.long
 def test_what_people_wrote_is_escaped_on_a_page_without_python(lab):
     lab.remember([{"text": text, "kind": kind} for text, kind in TEXTS])
     lab.recall("<img src=x onerror=alert(1)> tabs?")
@@ -234,6 +248,7 @@ def test_what_people_wrote_is_escaped_on_a_page_without_python(lab):
         assert "<b>" not in html
 
 
+@pytest.mark.long
 def test_a_miss_outside_the_pool_is_explained_too(lab, ask):
     lab.remember(["Ana keeps bees", *(f"Deploy number {n} went out" for n in range(150))])
     lab.questions.add("which deploy went out?", wants=1)

@@ -33,6 +33,7 @@ def order(studio, column, question=QUESTIONS[0]):
     return studio.moves.filter(pl.col("question") == question).sort(column)["memory_id"].to_list()
 
 
+@pytest.mark.long
 def test_it_begins_with_the_live_policy_and_nothing_moves(studio, asked):
     assert (
         memlab.kernel.language.compile_policy(studio.source, memlab.SLOTS["recall-score"].signature)
@@ -43,12 +44,14 @@ def test_it_begins_with_the_live_policy_and_nothing_moves(studio, asked):
     assert [one["pairs"] for one in shared(studio, "sums")] == [0, 0]
 
 
+@pytest.mark.long
 def test_before_is_what_the_lab_recalls(studio, asked):
     for question in QUESTIONS:
         hits = asked.recall(question, log=False)
         assert order(studio, "rank_before", question) == list(hits.ids)
 
 
+@pytest.mark.long
 def test_after_is_what_the_lab_recalls_once_it_is_installed(studio, asked, type_text):
     assert type_text(studio, TURNED) == {}
     after = [order(studio, "rank_after", question) for question in QUESTIONS]
@@ -57,6 +60,7 @@ def test_after_is_what_the_lab_recalls_once_it_is_installed(studio, asked, type_
     assert after == [list(asked.recall(question, log=False).ids) for question in QUESTIONS]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("slot", "source"),
     [
@@ -84,6 +88,7 @@ def _then_unranked(lab, question, studio):
     return gone["memory_id"].to_list() + shown
 
 
+@pytest.mark.long
 def test_nothing_that_is_tried_is_logged_or_live(studio, asked, type_text):
     before = asked.log.height, asked.policies.pack.hash
     type_text(studio, TURNED)
@@ -91,6 +96,7 @@ def test_nothing_that_is_tried_is_logged_or_live(studio, asked, type_text):
     assert (asked.log.height, asked.policies.pack.hash) == before
 
 
+@pytest.mark.long
 def test_pairs_and_top_five_are_counted(studio, type_text):
     type_text(studio, TURNED)
     for question, sums in zip(QUESTIONS, shared(studio, "sums"), strict=True):
@@ -111,6 +117,7 @@ def test_pairs_and_top_five_are_counted(studio, type_text):
         )
 
 
+@pytest.mark.long
 def test_a_broken_text_keeps_the_last_ranks_and_says_where(studio, type_text):
     type_text(studio, TURNED)
     good = studio.moves
@@ -126,6 +133,7 @@ def test_a_broken_text_keeps_the_last_ranks_and_says_where(studio, type_text):
     assert shared(studio, "about")["problem"] is None
 
 
+@pytest.mark.long
 def test_places_are_as_a_browser_counts_them(studio, type_text):
     type_text(studio, f'"𝄞" {TURNED}'.replace('"𝄞"', "; 𝄞𝄞\n"))
     ((start, stop),) = shared(studio, "params")[0]["places"]
@@ -133,6 +141,7 @@ def test_places_are_as_a_browser_counts_them(studio, type_text):
     assert encoded[2 * start : 2 * stop].decode("utf-16-le") == "-1"
 
 
+@pytest.mark.long
 def test_params_have_their_bounds_and_places(studio, type_text):
     type_text(
         studio, "(fn [similarity] (+ (param :b 0.5) (* (param :a 2 :low 1 :high 3) similarity)))"
@@ -142,11 +151,13 @@ def test_params_have_their_bounds_and_places(studio, type_text):
     assert bounds == [("b", None, None), ("a", 1, 3)]
 
 
+@pytest.mark.long
 def test_a_parameter_of_a_helper_that_is_never_called_has_no_slider(studio, type_text):
     type_text(studio, "(defn f [] (param :x 1)) (fn [similarity] similarity)")
     assert (shared(studio, "about")["problem"], shared(studio, "params")) == (None, [])
 
 
+@pytest.mark.long
 def test_numbers_become_parameters_and_mean_the_same(studio, ask):
     assert shared(studio, "about")["numbers"] == 33
     assert ask(studio, "text", of="sliders") == {}
@@ -159,6 +170,7 @@ def test_numbers_become_parameters_and_mean_the_same(studio, ask):
     assert shared(studio, "about")["same"]
 
 
+@pytest.mark.long
 def test_a_policy_with_helpers_and_other_parameters_is_one_text(lab):
     lab.policies.use("actr")
     lab.policies.install("recall-score", TURNED, params={"weight": 0.25})
@@ -169,6 +181,7 @@ def test_a_policy_with_helpers_and_other_parameters_is_one_text(lab):
         assert shared(studio, "about")["meaning"], slot
 
 
+@pytest.mark.long
 def test_installing_needs_a_reason_and_a_text_that_compiles(studio, asked, ask, type_text):
     type_text(studio, TURNED)
     assert "Type a reason" in ask(studio, "install", reason=" ")
@@ -182,6 +195,7 @@ def test_installing_needs_a_reason_and_a_text_that_compiles(studio, asked, ask, 
     assert shared(studio, "about")["same"]
 
 
+@pytest.mark.long
 def test_rolling_back_takes_the_editor_along_unless_it_holds_a_draft(studio, asked, ask, type_text):
     live = studio.source
     assert "nothing to roll back" in ask(studio, "rollback", reason="")
@@ -199,6 +213,7 @@ def test_rolling_back_takes_the_editor_along_unless_it_holds_a_draft(studio, ask
     assert studio.source == TURNED
 
 
+@pytest.mark.long
 def test_a_challenger_is_the_live_pack_with_the_draft(studio, asked, ask, type_text):
     assert "is the active pack" in ask(studio, "challenge", reason="")
     asked.policies.install(
@@ -215,6 +230,7 @@ def test_a_challenger_is_the_live_pack_with_the_draft(studio, asked, ask, type_t
     assert "is a challenger already" in ask(studio, "challenge", reason="")
 
 
+@pytest.mark.long
 def test_a_text_is_saved_where_the_notebook_is(
     studio, asked, ask, type_text, tmp_path, monkeypatch
 ):
@@ -234,6 +250,7 @@ def test_a_text_is_saved_where_the_notebook_is(
         assert asked.policies["recall-score"].source.strip() == TURNED
 
 
+@pytest.mark.long
 def test_what_python_sets_is_checked_and_ranked(studio):
     studio.source = TURNED
     assert shared(studio, "author") == ""
@@ -242,6 +259,7 @@ def test_what_python_sets_is_checked_and_ranked(studio):
     assert studio.moves["question"].unique().to_list() == ["changelog"]
 
 
+@pytest.mark.long
 def test_each_slot_has_a_draft_of_its_own(studio):
     studio.source = TURNED
     studio.slot = "eligible"
@@ -252,6 +270,7 @@ def test_each_slot_has_a_draft_of_its_own(studio):
     assert (studio.source, studio.fault) == (TURNED, "")
 
 
+@pytest.mark.long
 def test_a_slot_that_ranks_nothing_is_checked_all_the_same(studio, ask, type_text):
     studio.slot = "explore"
     assert not shared(studio, "about")["ranks"]
@@ -262,11 +281,13 @@ def test_a_slot_that_ranks_nothing_is_checked_all_the_same(studio, ask, type_tex
     assert "over lists" in ask(studio, "text", of="sliders") or studio.params == {}
 
 
+@pytest.mark.long
 def test_a_policy_of_another_slot_is_a_problem(studio, type_text):
     type_text(studio, "(defpolicy eligible [similarity] similarity)")
     assert "is for eligible" in shared(studio, "about")["problem"]["text"]
 
 
+@pytest.mark.long
 def test_a_hit_is_explained_by_the_draft(studio, ask, type_text):
     type_text(studio, "(fn [similarity lexical] (+ (* 2 similarity) lexical))")
     best = order(studio, "rank_after")[0]
@@ -288,6 +309,7 @@ def test_the_words_of_the_slot_have_their_docs(studio, ask):
     assert named == ({*FORMS, *MACROS, "defmacro"} - {"pack", "setting"}) == set(FORM_SHAPES)
 
 
+@pytest.mark.long
 def test_unless_given_the_questions_are_the_latest_ten(asked):
     for number in range(12):
         asked.recall(f"question {number}")
@@ -298,6 +320,7 @@ def test_unless_given_the_questions_are_the_latest_ten(asked):
     ]
 
 
+@pytest.mark.long
 def test_what_happens_elsewhere_is_seen(studio, asked, type_text):
     asked.remember("Tabs or spaces? Spaces, since today")
     type_text(studio, TURNED)
@@ -307,6 +330,7 @@ def test_what_happens_elsewhere_is_seen(studio, asked, type_text):
     assert shared(studio, "about")["same"]
 
 
+@pytest.mark.long
 def test_two_studios_on_one_lab_do_not_disturb_each_other(studio, asked, ask, type_text):
     other = PolicyStudio(asked, questions=["deploys"])
     type_text(studio, TURNED)
@@ -316,6 +340,7 @@ def test_two_studios_on_one_lab_do_not_disturb_each_other(studio, asked, ask, ty
     assert shared(other, "about")["live"] == 2
 
 
+@pytest.mark.long
 def test_an_empty_lab_and_one_without_questions(lab):
     studio = PolicyStudio(lab)
     assert (studio.questions, studio.moves.height, shared(studio, "about")["memories"]) == (
@@ -334,6 +359,7 @@ def test_a_closed_lab_is_said(studio, asked, type_text):
     assert "was closed" in studio.fault
 
 
+@pytest.mark.long
 def test_a_pinned_slot_is_said(studio, asked, ask, type_text):
     asked.policies.pin("recall-score")
     type_text(studio, TURNED)
@@ -349,6 +375,7 @@ def test_a_constructor_refuses_what_it_cannot_show(asked, bad):
         PolicyStudio(asked, **bad)
 
 
+@pytest.mark.long
 def test_a_page_without_python_has_the_ranks(studio, asked):
     page = page_of(studio)
     assert "&lt;img src=x" in page

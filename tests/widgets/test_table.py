@@ -123,6 +123,7 @@ def test_a_text_is_corrected_by_one_that_supersedes_it(table, asked, ask):
     assert ["provenance", "user-corrected"] in found["fields"]
 
 
+@pytest.mark.long
 def test_forget_restore_pin_and_wrong_are_verbs_of_the_lab(table, asked, ask, frame_of):
     assert ask(table, "forget", memories=[1, 2]) == {"ids": [1, 2]}
     assert bars(table, frame_of, "status") == {"active": (4, 4), "forgotten": (2, 2)}
@@ -186,6 +187,7 @@ def test_a_lab_closed_under_it_is_said(table, asked, ask):
     assert "was closed" in table.fault
 
 
+@pytest.mark.long
 def test_two_tables_on_one_lab_show_what_the_other_wrote(table, asked, ask):
     other = MemoryTable(asked)
     ask(other, "forget", memories=[1])
@@ -214,6 +216,7 @@ def test_a_page_without_python_has_rows_as_text(table):
     assert "&lt;img src=x" in page_of(table)
 
 
+@pytest.mark.long
 def test_an_export_has_the_selected_rows_in_parts_that_load_reads(
     asked, ask, tmp_path, monkeypatch
 ):

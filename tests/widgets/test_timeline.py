@@ -40,6 +40,7 @@ def frame(trait):
     return pl.read_ipc_stream(io.BytesIO(trait))
 
 
+@pytest.mark.long
 def test_the_last_two_versions_are_picked_and_compared(timeline, lived):
     assert timeline.picked == [1, 2]
     assert timeline.versions.equals(lived.policies.history("recall-score"))
@@ -50,6 +51,7 @@ def test_the_last_two_versions_are_picked_and_compared(timeline, lived):
     assert shared(timeline, "diff")["changes"]
 
 
+@pytest.mark.long
 def test_the_questions_are_ranked_under_both(timeline, lived):
     for question in QUESTIONS:
         own = timeline.moves.filter(pl.col("question") == question)
@@ -61,6 +63,7 @@ def test_the_questions_are_ranked_under_both(timeline, lived):
     assert all(one["pairs"] for one in shared(timeline, "sums"))
 
 
+@pytest.mark.long
 def test_every_slot_stands_on_the_axis(timeline, lived):
     events = frame(shared(timeline, "events"))
     assert events.height == lived.policies.history().height
@@ -68,6 +71,7 @@ def test_every_slot_stands_on_the_axis(timeline, lived):
     assert shared(timeline, "about")["pins"] == {"half-life": 1}
 
 
+@pytest.mark.long
 def test_challengers_have_a_beginning_and_an_end(timeline, lived):
     (one,) = shared(timeline, "challenges")
     assert (one["name"], one["reason"]) == ("companion", "fresh?")
@@ -78,6 +82,7 @@ def test_challengers_have_a_beginning_and_an_end(timeline, lived):
     assert history["until"].is_null().to_list() == [False, True]
 
 
+@pytest.mark.long
 def test_feedback_is_counted_by_when_it_was_given(timeline):
     bins = frame(shared(timeline, "rewards"))
     assert (bins["good"].sum(), bins["count"].sum()) == (2, 4)
@@ -86,6 +91,7 @@ def test_feedback_is_counted_by_when_it_was_given(timeline):
     assert judged.select("version", "success", "fail").rows() == [(1, 2, 0), (2, 0, 2)]
 
 
+@pytest.mark.long
 def test_a_version_is_brought_back_with_a_reason(timeline, lived, ask):
     assert "Type a reason" in ask(timeline, "rollback", version=1, reason="")
     assert ask(timeline, "rollback", version=1, reason="worse") == {}
@@ -100,6 +106,7 @@ def test_a_version_is_brought_back_with_a_reason(timeline, lived, ask):
     assert "no version of recall-score" in ask(timeline, "rollback", version=9, reason="x")
 
 
+@pytest.mark.long
 def test_other_versions_and_slots_are_picked_from_python(timeline, lived):
     timeline.picked = [2]
     assert (shared(timeline, "diff"), timeline.moves.height) == ({}, 0)
@@ -117,6 +124,7 @@ def test_other_versions_and_slots_are_picked_from_python(timeline, lived):
     assert (timeline.fault, timeline.picked) == ("", [1, 2])
 
 
+@pytest.mark.long
 def test_what_was_installed_elsewhere_is_seen_on_another_look(timeline, lived, ask):
     lived.policies.install("recall-score", "(fn [lexical] lexical)")
     assert ask(timeline, "look") == {}
@@ -126,6 +134,7 @@ def test_what_was_installed_elsewhere_is_seen_on_another_look(timeline, lived, a
     )
 
 
+@pytest.mark.long
 def test_a_slot_over_lists_that_ranks_nothing(lived, ask):
     lived.policies.install("explore", "(fn [acts] (first (range (length acts))))")
     timeline = VersionTimeline(lived, slot="explore", questions=QUESTIONS)
@@ -142,6 +151,7 @@ def test_an_empty_lab_has_one_version_and_no_feedback(lab):
     )
 
 
+@pytest.mark.long
 def test_a_closed_lab_is_said(timeline, lived, ask):
     lived.close()
     assert "was closed" in ask(timeline, "look")
@@ -149,6 +159,7 @@ def test_a_closed_lab_is_said(timeline, lived, ask):
     assert "was closed" in timeline.fault
 
 
+@pytest.mark.long
 def test_two_timelines_on_one_lab(timeline, lived, ask):
     other = VersionTimeline(lived, slot="half-life")
     ask(timeline, "rollback", version=1, reason="worse")
@@ -164,12 +175,14 @@ def test_a_constructor_refuses_what_it_cannot_show(asked, bad):
         VersionTimeline(asked, **bad)
 
 
+@pytest.mark.long
 def test_a_page_without_python_has_the_history(timeline):
     html = page_of(timeline)
     assert "&lt;b&gt;turned" in html
     assert "<b>turned" not in html
 
 
+@pytest.mark.long
 def test_versions_carry_their_lineage(timeline, lived):
     lineage = memlab.Lineage(("a" * 64,), "crossover", "c" * 64)
     lived.policies.unpin("half-life")
@@ -183,6 +196,7 @@ def test_versions_carry_their_lineage(timeline, lived):
     assert rows["evidence"].to_list()[-1] == "c" * 64
 
 
+@pytest.mark.long
 def test_a_parent_is_the_pack_of_an_earlier_event(timeline, lived):
     parent = lived.policies.pack
     lived.policies.use(

@@ -79,6 +79,7 @@ def test_a_fault_while_a_trait_is_followed_is_shown(counter):
 JUNK = [None, True, -1, 10**30, 1.5, "", "x" * 10_000, "\ud800", [], [1], {}, {"a": 1}]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", widgets.SHIPPED)
 def test_junk_in_a_request_is_answered(lab, name):
     """Every verb of every widget, one junk value for all of its arguments: a sentence or an answer, never an error."""
@@ -117,6 +118,7 @@ def test_arrow_keeps_types_that_every_reader_knows():
     assert pl.read_ipc_stream(arrow(frame)).equals(frame)
 
 
+@pytest.mark.long
 def test_importing_memlab_loads_no_widget_library():
     code = "import sys, memlab, memlab.widgets; assert not {'anywidget', 'ipywidgets'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -140,6 +140,7 @@ def test_a_terminal_is_not_steered_by_a_source() -> None:
     assert "\x1b[2J" not in difference.text(color=True)
 
 
+@pytest.mark.long
 @QUICK
 @given(program("num", 2, inexact=True), program("num", 2, inexact=True))
 def test_the_marked_text_holds_both_prints(before: str, after: str) -> None:
@@ -153,6 +154,7 @@ def test_the_marked_text_holds_both_prints(before: str, after: str) -> None:
         assert re.sub(r"\s", "", older) == re.sub(r"\s", "", printed(old))
 
 
+@pytest.mark.long
 @QUICK
 @given(program("num", 3, inexact=True))
 def test_the_canonical_print_is_the_same_policy_and_its_own_print(body: str) -> None:
@@ -163,6 +165,7 @@ def test_the_canonical_print_is_the_same_policy_and_its_own_print(body: str) -> 
     assert not diff_policies(policy(source, NUM), policy(again, NUM)).changes
 
 
+@pytest.mark.long
 def test_large_policies_take_bounded_time() -> None:
     def wide(k: int) -> str:
         return " ".join(f"(* {i * k % 97}.5 (- x {i % 13}))" for i in range(80))

@@ -168,6 +168,7 @@ def test_a_single_field_of_a_record_has_no_text_of_its_own() -> None:
         subtrees(policy("(fn [x y] (update :x 1 :y 2))", RECORD).field("x"))
 
 
+@pytest.mark.long
 @QUICK
 @given(
     st.sampled_from(["num", "bool", "str"]).flatmap(
@@ -183,6 +184,7 @@ def test_a_subtree_replaced_by_itself_is_the_same_policy(case: tuple[str, str]) 
         assert tree.type in ("num", "bool", "str") or "null" in case[1]
 
 
+@pytest.mark.long
 @QUICK
 @given(program("num", 2, inexact=True), st.data())
 def test_a_subtree_replaced_by_one_of_its_type_compiles(body: str, data: st.DataObject) -> None:
@@ -280,6 +282,7 @@ def test_parameters_of_helpers_count_where_they_are_used() -> None:
     assert (new.params["w"].default, new.params["w"].value) == (2, 3)
 
 
+@pytest.mark.long
 @QUICK
 @given(program("num", 2, inexact=True))
 def test_every_literal_that_may_be_tuned_can_be(body: str) -> None:

@@ -80,6 +80,7 @@ def test_a_shortened_text_is_short_and_says_so() -> None:
     assert len(term.text) <= LIMIT
 
 
+@pytest.mark.long
 def test_the_largest_policy_is_explained_at_once() -> None:
     """A bound against hanging, not a benchmark: 1,900 operations, each of which uses the two before it twice."""
     lines = [f"a{i} (+ (* a{i - 1} a{i - 2}) (- a{i - 1} a{i - 2}))" for i in range(2, 45)]

@@ -82,6 +82,7 @@ def hits() -> memlab.Hits:
     return lab.recall("Where does Alice live?")
 
 
+@pytest.mark.long
 def test_an_explanation_shows_labels_and_on_request_expressions(hits: memlab.Hits) -> None:
     explanation = hits[0].explain()
     parts = explanation.parts
@@ -91,6 +92,7 @@ def test_an_explanation_shows_labels_and_on_request_expressions(hits: memlab.Hit
     assert explanation.frame.columns == ["term", "value", "label", "group"]
 
 
+@pytest.mark.long
 def test_terms_that_round_to_zero_are_one_line(hits: memlab.Hits) -> None:
     for expressions in (False, True):
         for text in (
@@ -102,6 +104,7 @@ def test_terms_that_round_to_zero_are_one_line(hits: memlab.Hits) -> None:
     assert "contributed nothing" in repr(hits[0].explain())
 
 
+@pytest.mark.long
 def test_an_explanation_says_that_the_slot_select_changed_the_order() -> None:
     lab = memlab.open()
     for text in ("Alice moved to Berlin.", "Alice likes pears.", "Alice lives in Paris."):

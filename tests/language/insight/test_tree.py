@@ -101,6 +101,7 @@ def test_branches_not_taken_open_on_demand() -> None:
     assert "├ x" in tree(body).text(dead=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "step", ["(+ a{0} a{0})", "(* (exp a{0}) a{0})", "(if (< a{0} 1) (- a{0} 1) a{0})"]
 )
@@ -142,6 +143,7 @@ def test_html_is_nested_escaped_and_has_no_scripts() -> None:
     assert "<script>alert(1)</script>" in page.text
 
 
+@pytest.mark.long
 def test_html_of_a_large_tree_is_cut() -> None:
     sums = [f"(+ {' '.join(f'(exp (* {60 * i + j + 2} x))' for j in range(60))})" for i in range(6)]
     page = Page(html_of(tree(f"(max {' '.join(sums)})")))
@@ -155,6 +157,7 @@ def test_html_takes_its_ink_from_the_page() -> None:
     assert not re.search(r"[^-]color:|background", html)
 
 
+@pytest.mark.long
 @QUICK
 @given(anything, rows)
 def test_the_root_has_the_value_of_the_row(case: tuple[str, str], table: list[dict]) -> None:
@@ -184,6 +187,7 @@ def test_every_node_is_source_that_gives_its_value(
         assert bits(again.row(table[0])) == bits(node.value)
 
 
+@pytest.mark.long
 @QUICK
 @given(anything, rows)
 def test_exactly_one_branch_of_a_choice_is_live(case: tuple[str, str], table: list[dict]) -> None:

@@ -144,6 +144,7 @@ def test_text_frame_and_html() -> None:
     assert "memory <2>" in page.text
 
 
+@pytest.mark.long
 @QUICK
 @given(program("num", 3, inexact=True), rows)
 def test_terms_sum_to_the_difference_of_values(body: str, table: list[dict]) -> None:
@@ -161,6 +162,7 @@ def test_terms_sum_to_the_difference_of_values(body: str, table: list[dict]) -> 
         assert np.isclose(total, reasons.difference, rtol=1e-9, atol=1e-9 * scale)
 
 
+@pytest.mark.long
 @QUICK
 @given(program("num", 3, inexact=True), rows)
 def test_the_other_way_round_is_the_negative(body: str, table: list[dict]) -> None:
