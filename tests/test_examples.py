@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +37,8 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("name", [name for name, count in EXAMPLES.items() if count])
-def test_the_examples_of_a_module(name):
+def test_the_examples_of_a_module(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # examples leave what they write
     result = doctest.testmod(
         importlib.import_module(name), extraglobs={"np": np, "pl": pl, "memlab": memlab}
     )
