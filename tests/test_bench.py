@@ -222,6 +222,7 @@ def test_a_single_conversation_has_no_interval():
     assert "interval" not in repr(bench)
 
 
+@pytest.mark.long
 def test_the_frame_has_a_row_for_each_system_and_category(result):
     frame = result.frame
     assert frame.height == len(result.systems) * 3

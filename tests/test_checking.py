@@ -80,6 +80,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", DAMAGES)
 def test_a_changed_row_is_noticed_when_it_is_read(folder, disk, part):
     statement, told = DAMAGES[part]

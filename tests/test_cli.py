@@ -81,6 +81,7 @@ def test_policies_from_the_command_line(json_of, run, tmp_path):
     assert "recall-score" in run("policy", "show", "associative").output
 
 
+@pytest.mark.long
 def test_packs_and_files(json_of, run):
     names = {pack["name"] for pack in json_of("policy", "packs")}
     assert names == set(memlab.packs())
@@ -400,6 +401,7 @@ def test_a_challenger_from_the_command_line(json_of, run):
     assert run("policy", "challenge", "a.memlab", "cascade", "--design", "luck").exit_code == 2
 
 
+@pytest.mark.long
 def test_a_lab_without_recalls(run):
     run("remember", "a.memlab", "x")
     assert run("evaluate", "a.memlab").exit_code == 1

@@ -4,6 +4,8 @@ import pytest
 
 import memlab
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def old(run):

@@ -85,6 +85,7 @@ def test_a_bad_file_says_where(run, tmp_path):
     assert "xml" in run("load", "a.memlab", "bad.jsonl", "--format", "xml").stderr
 
 
+@pytest.mark.long
 def test_operations_run_on_consent(run, json_of, day):
     result = run("agent", "run", "a.memlab", day, input="n\n")
     assert result.exit_code == 1

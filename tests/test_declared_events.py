@@ -396,6 +396,7 @@ def test_a_field_that_is_not_declared_is_refused() -> None:
             tx.event(KIND, {"about": [], "why": {"deep": "text"}}, at=0)
 
 
+@pytest.mark.long
 def test_an_undeclared_field_is_private_and_purged() -> None:
     kept = declare({})
     with open_lab() as lab:

@@ -645,6 +645,7 @@ def ask_of_pack(pack: Pack, data: Any, seed: int) -> pl.DataFrame:
     return pl.DataFrame({"question": [pack.name], "gain": [1.0]})
 
 
+@pytest.mark.long
 def test_policies_without_a_common_question_are_not_compared(build: Any) -> None:
     experiment = build(measure=ask_of_pack, metrics="gain").run()
     with pytest.raises(InputError, match="no question in common"):

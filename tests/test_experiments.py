@@ -90,6 +90,7 @@ def test_the_template_writes_a_table_a_page_and_what_went_in(tmp_path: Path) -> 
     assert len(list(folder.glob("cells/*/cell.json"))) == 2
 
 
+@pytest.mark.long
 def test_the_record_of_a_run_names_seeds_and_digests_of_folders(tmp_path: Path) -> None:
     data = tmp_path / "chats"
     data.mkdir()
@@ -161,10 +162,12 @@ def test_scale_reuses_the_labs_it_built(tmp_path: Path) -> None:
     assert all(row["kept"] for row in second["rows"])
 
 
+@pytest.mark.long
 def test_a_longer_corpus_begins_with_the_shorter(turns: Any) -> None:
     assert list(turns.rows(75)) == list(turns.rows(200))[:75]
 
 
+@pytest.mark.long
 def test_another_seed_gives_other_turns(turns: Any) -> None:
     other = recombined.Recombined(read_locomo(CONVERSATION), seed=4)
     assert [row["text"] for row in turns.rows(50)] != [row["text"] for row in other.rows(50)]
@@ -183,6 +186,7 @@ def test_a_turn_is_made_of_real_words_and_has_no_mark_left(turns: Any) -> None:
     assert sum(word in real for word in words) > 0.8 * len(words)
 
 
+@pytest.mark.long
 def test_questions_name_someone_who_speaks(turns: Any) -> None:
     rows = list(turns.rows(1000))
     projects = {row["project"] for row in rows}

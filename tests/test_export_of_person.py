@@ -136,6 +136,7 @@ def test_every_format_loads_again(lab, tmp_path, suffix):
     assert "what do I drink?" in path.read_bytes().decode(errors="replace")
 
 
+@pytest.mark.long
 def test_a_viewer_gets_what_the_viewer_sees(lab, tmp_path):
     rows = read_records(lab.io.export(tmp_path / "bob.jsonl", viewer="agent:bob"), "memory")
     assert [row["text"] for row in rows] == ["Bob plays chess on Sundays", "Ada lives in Oslo"]

@@ -181,6 +181,7 @@ def test_the_tables_are_read_only():
             del table[next(iter(table))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("returned", "message"),
     [

@@ -101,6 +101,7 @@ def test_the_last_bits_count_on_the_machine_that_wrote_the_record_alone():
         assert record.is_rounded(record.line_of(frame(score=SCORES), HERE), now)
 
 
+@pytest.mark.long
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=200), st.integers(0, 2**32 - 1))
 def test_floats_that_all_differ_within_the_tolerance_are_no_change_elsewhere(values, seed):
     numbers = np.array(values)
@@ -110,6 +111,7 @@ def test_floats_that_all_differ_within_the_tolerance_are_no_change_elsewhere(val
     assert changed(frame(x=numbers), frame(x=np.where(within, now, numbers)), ELSEWHERE) == set()
 
 
+@pytest.mark.long
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=200), st.data())
 def test_floats_that_change_places_are_found_on_every_machine(values, data):
     one, two = data.draw(st.tuples(*[st.integers(0, len(values) - 1)] * 2))
@@ -208,6 +210,7 @@ def test_the_committed_record_holds_no_text_of_chats():
             assert not [part for part in line.parts if " " in part], line.name
 
 
+@pytest.mark.long
 def test_the_machine_is_named_by_what_rounds():
     said = record.describe_machine()
     assert "numpy" in said

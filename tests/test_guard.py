@@ -249,6 +249,7 @@ def test_a_plan_begins_nothing_and_needs_more_recalls_for_smaller_losses() -> No
     assert lab.guard(SAME, plan=True).forecast["judged"].to_list() == [None] * 4
 
 
+@pytest.mark.long
 def test_a_challenge_states_the_share_of_its_guarded_pack() -> None:
     lab = make_lab()
     guard = lab.guard("companion", share=0.3)
@@ -289,6 +290,7 @@ def test_a_guard_that_another_process_ended_first_is_no_error(
     assert len(lab.policies.challenge_history) == 1
 
 
+@pytest.mark.long
 def test_one_judged_recall_is_in_the_singular() -> None:
     lab = make_lab()
     lab.guard(WORSE, share=0.5, wait=0)
@@ -318,6 +320,7 @@ def test_missing_feedback_counts_as_zero_on_request() -> None:
     assert guard.frame["guarded"].max() == 0
 
 
+@pytest.mark.long
 def test_the_reward_of_a_recall_is_the_mean_within_the_range() -> None:
     lab = make_lab()
     lab.guard(WORSE, reward_range=(-1, 1), wait=1)
@@ -347,6 +350,7 @@ def test_the_verdict_on_a_guard_reads_its_coin() -> None:
     assert verdict.difference.low < -0.2 < verdict.difference.high
 
 
+@pytest.mark.long
 def test_a_guard_shows_hostile_names_as_text() -> None:
     lab = make_lab()
     guard = lab.guard(WORSE, reason="<script>alert(1)</script>")

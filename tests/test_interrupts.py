@@ -24,6 +24,7 @@ def test_a_lock_that_an_interrupt_left_held_is_given_back():
     assert not lock.owned
 
 
+@pytest.mark.long
 def test_a_block_within_a_block_of_one_thread():
     lock, entered = ThreadLock(), threading.Event()
     other = threading.Thread(target=lambda: lock.__enter__() or entered.set() or lock.__exit__())

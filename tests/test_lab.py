@@ -100,6 +100,7 @@ class TestRemember:
 
 
 class TestRecall:
+    @pytest.mark.long
     def test_finds_what_shares_words(self, lab):
         lab.remember(TALK)
         hits = lab.recall("when does the bakery open?", limit=2)
@@ -110,6 +111,7 @@ class TestRecall:
     def test_an_empty_lab_answers_nothing(self, lab):
         assert len(lab.recall("anything?")) == 0
 
+    @pytest.mark.long
     @pytest.mark.parametrize("pack", memlab.packs())
     def test_terms_sum_to_the_score(self, lab, pack):
         lab.remember(TALK, chain=True)
@@ -301,6 +303,7 @@ class TestOnDisk:
             assert lab.edges.equals(before[1])
             assert lab.recall("goats", log=False).frame.equals(before[2])
 
+    @pytest.mark.long
     def test_a_damaged_snapshot_is_rebuilt_and_said(self, disk, tmp_path):
         with disk() as lab:
             lab.remember(TALK)
@@ -319,6 +322,7 @@ class TestOnDisk:
             two.policies.use("workbench")
             assert one.policies.pack.name == "workbench"
 
+    @pytest.mark.long
     def test_another_embedder_is_refused_and_told_the_way_out(self, disk, tmp_path):
         with disk() as lab:
             lab.remember(TALK)

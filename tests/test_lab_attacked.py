@@ -116,6 +116,7 @@ def test_a_flipped_bit_anywhere_in_a_snapshot_is_noticed(folder, disk, texts, fi
             lab.io.snapshot()
 
 
+@pytest.mark.long
 def test_drafts_of_killed_processes_are_swept_on_opening(folder, disk):
     drafts = [
         folder / "snapshots" / ".draft-1-000000000003",

@@ -130,6 +130,7 @@ def test_a_global_memory_reaches_every_project(lab):
     assert [hit.text for hit in lab.recall("tabs", project="web")] == ["tabs everywhere"]
 
 
+@pytest.mark.long
 def test_a_fact_that_was_told_late_held_from_its_time_on(trigrams):
     clock = memlab.ManualClock("2026-01-01")
     with memlab.open(embedder=trigrams, clock=clock, pack="factgraph") as lab:
@@ -172,6 +173,7 @@ class TestConflictsOfCompanion:
         assert friend.memories["status"].to_list() == ["active", "active"]
 
 
+@pytest.mark.long
 def test_a_surer_duplicate_makes_the_old_one_surer(lab):
     lab.policies.use("factgraph")
     lab.facts.add("Ada", "uses", "ink", confidence=0.3)
@@ -179,6 +181,7 @@ def test_a_surer_duplicate_makes_the_old_one_surer(lab):
     assert lab.memories.select("confidence", "source").rows() == [(0.95, "user-edit")]
 
 
+@pytest.mark.long
 def test_a_faded_memory_that_is_restored_is_not_vivid(lab, clock):
     lab.policies.use("companion")
     lab.remember("We laughed about the goat", kind="event")

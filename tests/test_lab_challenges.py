@@ -220,6 +220,7 @@ def test_recalls_under_another_version_of_the_live_pack_are_left_out(challenged_
     assert any("20 recalls left out: other versions" in note for note in verdict.notes)
 
 
+@pytest.mark.long
 def test_a_log_without_a_challenge_says_how_to_have_one(lab):
     lab.remember("a note")
     lab.recall("note")
@@ -330,6 +331,7 @@ class TestFeaturesOfChallengers:
     def logged(self, lab, hits):
         return decode(dict(lab.io.store.journal.slates())[hits.decision], decision=hits.decision)
 
+    @pytest.mark.long
     def test_a_feature_that_only_a_challenger_reads_is_logged_while_it_is_one(self, words):
         before = words.recall("the harbour tide")
         words.challenge(self.PHRASES)
@@ -374,6 +376,7 @@ class TestFeaturesOfChallengers:
         expected = replace(hits.slate, decision=hits.decision)
         assert same_slates(expected, self.logged(words, hits))
 
+    @pytest.mark.long
     def test_a_feature_that_fails_only_in_the_log_costs_no_recall(self, words):
         calls = []
 

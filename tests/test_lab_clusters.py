@@ -31,12 +31,14 @@ class TestCascade:
     def recalled_ids(self, lab):
         return {hit.id for hit in lab.recall("The goat on meadow 3 wants hay and salt", log=False)}
 
+    @pytest.mark.long
     def test_finds_through_the_cluster(self, herd):
         herd.policies.use(self.PACK)
         assert len(self.recalled_ids(herd)) == 1
         herd.graph.clusters.find()
         assert self.recalled_ids(herd) == set(range(1, 11))
 
+    @pytest.mark.long
     def test_the_default_pack_keeps_its_results(self, herd):
         before = [(hit.id, hit.score) for hit in herd.recall("goat hay", log=False)]
         herd.graph.clusters.find()
@@ -53,6 +55,7 @@ class TestCascade:
         assert 21 not in ids
 
 
+@pytest.mark.long
 class TestResults:
     def test_clusters_are_a_frame_a_figure_and_a_line(self, herd):
         clusters = herd.graph.clusters.find()
@@ -153,6 +156,7 @@ class TestRefusals:
         assert len(lab.graph.clusters.find()) == 0
 
 
+@pytest.mark.long
 def test_two_processes_see_the_same_clusters(disk):
     with disk() as one, disk() as other:
         one.remember(GOATS + SHIPS)
@@ -186,6 +190,7 @@ def test_exported_memories_keep_their_clusters(herd, tmp_path, trigrams, clock):
         assert other.graph.clusters.find().event is None, "and they are known again"
 
 
+@pytest.mark.long
 def test_a_purged_member_takes_its_edge_along(herd, clock):
     herd.graph.clusters.find()
     herd.purge(1)

@@ -393,6 +393,7 @@ def test_a_backup_opens_as_a_lab_and_three_are_kept(disk, trigrams, tmp_path, cl
         assert lab.io.backup(keep=1).frame.height == 1
 
 
+@pytest.mark.long
 def test_a_lab_in_memory_is_saved_by_a_backup(lab, trigrams, tmp_path):
     lab.remember("a")
     with pytest.raises(InputError, match="in memory"):
@@ -435,6 +436,7 @@ def test_backups_are_made_on_opening_once_a_day_and_on_closing_if_there_is_somet
         disk(backups=True, read_only=True)
 
 
+@pytest.mark.long
 def test_a_place_that_is_a_file_is_refused_and_nothing_else_is_removed(disk, tmp_path):
     (tmp_path / "file").touch()
     other = tmp_path / "kept" / "backup-of-photos"

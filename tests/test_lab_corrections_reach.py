@@ -20,6 +20,7 @@ def row(lab, id):
 # -- what was derived from the text ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_value_of_a_fact_follows_its_text_and_the_other_way_round():
     lab = memlab.open(pack="companion")
     fact = lab.facts.add("user", "lives-in", object="Rome", text="The user lives in Rome")
@@ -62,6 +63,7 @@ def test_tags_by_path_follow_the_paths():
     assert sorted(edges) == ["billing", "mine", "python"]
 
 
+@pytest.mark.long
 def test_edges_of_the_old_words_go_and_stated_edges_stay():
     lab = memlab.open(pack="workbench")
     lab.remember(
@@ -118,6 +120,7 @@ def test_statements_of_other_speakers_are_not_read_again():
     assert lab.facts.profile().text == "The user lives in Rome."
 
 
+@pytest.mark.long
 def test_a_summary_that_quotes_it_is_undone():
     lab = memlab.open(embedder=letters, clock=(clock := memlab.ManualClock("2026-01-01")))
     goats = [
@@ -155,6 +158,7 @@ def test_history_keeps_the_old_words(lab, clock):
     assert row(lab, 1)["summary"] == "about tabs"
 
 
+@pytest.mark.long
 def test_a_memory_that_was_injected_may_be_injected_again_once_it_is_edited():
     lab = memlab.open(pack="workbench")
     lab.remember("Deploy with make ship", kind="convention", project="p")
@@ -214,6 +218,7 @@ def test_an_edit_that_empties_a_text_is_refused(lab):
         unchanged(lab, lambda text=text: lab.edit(1, text=text), InputError, "empty")
 
 
+@pytest.mark.long
 def test_purged_or_deleted_memories_are_not_edited(lab):
     lab.remember(["tabs", "spaces"])
     lab.forget(1, how="delete")
@@ -222,6 +227,7 @@ def test_purged_or_deleted_memories_are_not_edited(lab):
     unchanged(lab, lambda: lab.edit(1, text="other"), InputError, "purged. Its content is gone")
 
 
+@pytest.mark.long
 def test_a_memory_of_another_lab_is_not_edited(lab):
     lab.remember("tabs")
     with memlab.open() as other:
@@ -230,6 +236,7 @@ def test_a_memory_of_another_lab_is_not_edited(lab):
     unchanged(lab, lambda: lab.edit(7, text="other"), UnknownName, "memory")
 
 
+@pytest.mark.long
 def test_memories_the_caller_may_not_change_are_not_edited(lab):
     coder = lab.agents("coder", project="web")
     lab.remember("a private note", creator="agent:tutor", visibility="private")

@@ -94,6 +94,7 @@ class TestFact:
         assert edges(lab) == [(1, "Ada")]
         assert lab.facts.entities.frame()["mentions"].to_list() == [1]
 
+    @pytest.mark.long
     def test_the_pack_says_how_a_fact_begins(self, lab):
         lab.policies.use("factgraph")
         assert lab.facts.add("Ada", "uses", "x").status == "staged"
@@ -138,6 +139,7 @@ class TestFact:
 
 
 class TestFacts:
+    @pytest.mark.long
     def test_are_found_by_any_name_by_predicate_and_status(self, people):
         people.facts.entities.merge("A. Lovelace", into="Ada Lovelace")
         people.facts.retract(1)
@@ -322,6 +324,7 @@ class TestMerging:
         people.facts.entities.split("A. Lovelace")
         assert people.facts.frame(subject="Ada Lovelace")["id"].to_list() == [1, 4, 5]
 
+    @pytest.mark.long
     def test_chains_can_be_undone_from_either_end(self, people):
         people.facts.add("Countess", "uses", "ink")
         before = ends(people), edges(people), people.facts.entities.frame()

@@ -73,6 +73,7 @@ def test_the_past_cannot_be_written(moved, write):
     assert moved.memories.equals(past.memories)
 
 
+@pytest.mark.long
 def test_a_recall_of_the_past_leaves_no_trace(moved):
     events = moved.log.height
     hits = moved.at(event=moved.log["event"].max()).recall("Ada")

@@ -76,6 +76,7 @@ class TestMaintain:
             lab.upkeep.maintain(now)
         assert head(lab) == before
 
+    @pytest.mark.long
     def test_two_labs_on_one_folder(self, disk, clock):
         with disk(pack=QUIET) as one, disk() as other:
             one.remember([f"memory {n}" for n in range(4)])

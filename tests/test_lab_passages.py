@@ -8,6 +8,8 @@ import memlab
 from memlab.kernel.base.clock import ManualClock
 from tests.displays import html_of
 
+pytestmark = pytest.mark.long
+
 FILLER = " ".join(
     f"The garden of house {number} has a fence and a <gate> & a pond." for number in range(30)
 )

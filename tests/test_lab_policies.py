@@ -327,6 +327,7 @@ class TestLooking:
 
 
 class TestAttribution:
+    @pytest.mark.long
     def test_feedback_counts_for_the_version_that_showed_it(self, lab):
         lab.remember(["short", "a rather longer text than the other"])
         lab.policies.install(SLOT, LONG)
@@ -343,6 +344,7 @@ class TestAttribution:
         whole = lab.policies.attribution("spread").frame
         assert whole.select("recalls", "success", "fail").rows() == [(4, 3, 1)]
 
+    @pytest.mark.long
     def test_probes_are_counted_apart_also_where_events_did_not_tell(self, lab):
         lab.remember([f"goat number {number}" for number in range(40)])
         lab.policies.use(

@@ -299,6 +299,7 @@ def test_a_session_goes_with_the_questions_that_were_asked_in_it(disk, folder):
         assert logged_queries(lab) == ["", "", "fair", "fair", ""]
 
 
+@pytest.mark.long
 def test_a_creators_memories_are_purged_with_the_queries_of_that_viewer(lab):
     lab.remember("Fennel tops for the rabbit", creator="agent:coder")
     lab.remember("Hay for the rabbit", creator="agent:vet")
@@ -522,6 +523,7 @@ def test_an_export_is_known_and_named_or_removed(disk, tmp_path, name):
         assert lab.purge(2).found.is_empty()
 
 
+@pytest.mark.long
 def test_an_export_that_is_gone_is_told_and_one_that_failed_is_not_listed(lab, tmp_path):
     lab.remember("The quokka sleeps in the shed")
     lab.remember("The wombat digs behind the shed")

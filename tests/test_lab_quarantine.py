@@ -43,6 +43,7 @@ def facts(trigrams, clock):
 # -- what is chosen -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("chosen", "ids"),
     [

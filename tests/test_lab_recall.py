@@ -102,6 +102,7 @@ class TestFilters:
 
 
 class TestAskingAgain:
+    @pytest.mark.long
     def test_the_same_memories_are_admitted(self, noted):
         hits = noted.recall("tabs", **FILTERS)
         noted.remember("More tabs", importance=0.8)

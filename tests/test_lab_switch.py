@@ -18,6 +18,7 @@ def noted(lab):
     return lab
 
 
+@pytest.mark.long
 def test_off_for_all(noted, clock):
     noted.agents.switch_off(reason="under audit")
     head = noted.io.store.journal.head
@@ -95,6 +96,7 @@ def test_stored_memories_can_be_read_and_corrected(noted):
     assert noted.memories["status"].to_list() == ["superseded", "forgotten", "purged", "active"]
 
 
+@pytest.mark.long
 def test_a_switch_is_logged_reversible_and_visible_in_the_past(noted, clock):
     then = noted.io.store.journal.head
     clock.advance(hours=1)
@@ -297,6 +299,7 @@ def test_no_export_brings_a_consent_along(tmp_path, clock):
         assert other.agents.consents()["creator"].to_list() == ["ada"]
 
 
+@pytest.mark.long
 def test_a_replay_under_a_pack_that_needs_consent(noted):
     replay = memlab.replay(noted, NEEDED, progress=False)
     assert replay.lab.memories.height == 3

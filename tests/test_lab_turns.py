@@ -67,6 +67,7 @@ def test_a_new_topic_clears_what_came_up(cascade):
     assert set(result[2]) <= {3, 4}
 
 
+@pytest.mark.long
 def test_the_turn_says_where_a_topic_begins(cascade):
     turns = cascade.agents.turns()
     told = []
@@ -94,6 +95,7 @@ def test_how_near_a_topic_is_is_a_setting(trigrams, clock):
             assert (sorted(result[0]), sorted(result[1])) == ([1, 2], again)
 
 
+@pytest.mark.long
 def test_a_verifier_filters_the_offer_and_its_verdict_is_recorded(cascade):
     turns = cascade.agents.turns(verifier=lambda hits: [hit for hit in hits if "six" in hit.text])
     assert offered_ids(turns, "the bakery opens at six") == [[1]]
@@ -103,6 +105,7 @@ def test_a_verifier_filters_the_offer_and_its_verdict_is_recorded(cascade):
     )[0]
 
 
+@pytest.mark.long
 def test_two_agents_do_not_share_what_came_up(cascade):
     one, two = cascade.agents.turns(), cascade.agents.turns()
     assert offered_ids(one, "the bakery opens at six") == offered_ids(
@@ -110,6 +113,7 @@ def test_two_agents_do_not_share_what_came_up(cascade):
     )
 
 
+@pytest.mark.long
 def test_filters_are_those_of_recall(cascade):
     cascade.remember("the bakery is closed", season="holidays", linking="off")
     assert 5 not in offered_ids(cascade.agents.turns(), "the bakery is closed")[0]
@@ -176,6 +180,7 @@ FAULTY = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", FAULTY)
 def test_a_faulty_verifier_is_said_and_changes_nothing(cascade, how):
     verifier, said = FAULTY[how]

@@ -59,6 +59,7 @@ def calls(lab):
     ]
 
 
+@pytest.mark.long
 def test_every_call_says_that_memory_is_unavailable_and_goes_on_when_it_is_back(path, share):
     with opened(path) as lab:
         lab.remember("deploys go out on Tuesdays")

@@ -34,6 +34,7 @@ def confidence(lab):
 
 
 class TestVerdict:
+    @pytest.mark.long
     def test_accepted_results_gain_confidence_and_rejected_ones_lose_it(self, cascade, clock):
         hits = cascade.recall("the bakery opens", limit=3)
         clock.advance(hours=2)

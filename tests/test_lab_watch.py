@@ -59,6 +59,7 @@ def settled(watch):
     return next(filter(None, (watch.look() for _ in range(30))), None)
 
 
+@pytest.mark.long
 class TestSaving:
     @pytest.mark.long
     @pytest.mark.parametrize(
@@ -233,6 +234,7 @@ class TestLooking:
             assert lab.policies.pack.count("seeds") == 3
             assert lab.policies[SLOT].hash == load_pack("memlab").policies[SLOT].hash
 
+    @pytest.mark.long
     def test_a_failure_outside_the_file_is_retried(self, disk, file):
         told = []
         with (
@@ -414,6 +416,7 @@ watch.stop()
     assert "Did you mean length" in shown["data"]["text/html"]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_callback_that_fails_does_not_end_the_watch(lab, tmp_path):
     file = tmp_path / "mine.hy"

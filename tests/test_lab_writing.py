@@ -249,6 +249,7 @@ class TestLater:
         assert until(lambda: joined(lab) == [(2, 1, "similar-to")])
         assert until(lambda: lab.graph.waiting() == 0)
 
+    @pytest.mark.long
     def test_settle_links_here_and_now(self, lab: memlab.Lab) -> None:
         lab.policies.install("link", NEAR, reason="")
         link_by_hand(lab)

@@ -21,6 +21,7 @@ EVIL = "\x1b]0;owned\x07 \x9b31m \x08\x08 \u202egnp.exe\u2066 \x7f"
 ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
+@pytest.mark.long
 @given(st.text())
 def test_a_printable_text_has_no_control_character_and_json_keeps_its_value(text):
     assert not ACTIVE.search(printable(text))

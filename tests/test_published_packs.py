@@ -65,6 +65,7 @@ def reseal(path: Path, change: Any) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_a_pack_travels_with_its_origin_and_evidence(tmp_path: Path, mine: Path) -> None:
     pack = memlab.load_pack(mine)
     cells = [store(tmp_path / "runs/a", pack, [0.1, None, 1 / 3, 1.0])]
@@ -104,6 +105,7 @@ def test_equal_packs_and_evidence_give_equal_bytes(tmp_path: Path, mine: Path) -
     assert data["a"] == data["b"] != data["c"] == data["d"]
 
 
+@pytest.mark.long
 def test_one_changed_byte_is_refused_anywhere(tmp_path: Path) -> None:
     path = memlab.publish_pack("actr", tmp_path / "actr.mempack", licence="MIT")
     data = path.read_bytes()
@@ -173,6 +175,7 @@ def test_inputs_that_are_nested_deeply_are_refused(tmp_path: Path, mine: Path) -
             memlab.pull_pack(path)
 
 
+@pytest.mark.long
 def test_what_cannot_be_published_is_said_and_nothing_is_written(
     tmp_path: Path, mine: Path
 ) -> None:
@@ -311,6 +314,7 @@ def count_words(pack: memlab.Pack, data: Any, seed: int) -> dict[str, float]:
     return {"words": len(pack.sources[0].split()) / (3 + seed) + data[0]}
 
 
+@pytest.mark.long
 def test_figures_of_a_function_are_computed_again_by_it(tmp_path: Path, mine: Path) -> None:
     data = tmp_path / "numbers.json"
     data.write_text("[1.5]")

@@ -2,12 +2,14 @@
 
 import numpy as np
 import polars as pl
+import pytest
 
 import memlab
 from memlab.subjects.purge.traces import search_files, search_terms
 from memlab.subjects.purge.verifying import find_differences
 
 
+@pytest.mark.long
 def test_a_name_that_only_a_purged_memory_says_takes_questions_with_it(lab):
     lab.remember("The xylophonist met Zanzibarov at Ghent")
     lab.remember("There is a shed in Ghent")
@@ -17,6 +19,7 @@ def test_a_name_that_only_a_purged_memory_says_takes_questions_with_it(lab):
     assert lab.slates().decisions.collect()["query"].to_list() == ["", "seen ghent?"]
 
 
+@pytest.mark.long
 def test_a_name_that_is_a_key_of_what_the_journal_holds_is_no_trace(disk, tmp_path):
     with disk() as lab:
         lab.remember("a note on the tide", tags=["harbour"])

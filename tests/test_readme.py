@@ -45,6 +45,7 @@ def test_the_first_example_ranks_as_its_comments_say(folder):
     assert "recency" not in names["lab"].policies["recall-score"].source
 
 
+@pytest.mark.long
 def test_the_example_with_own_data_loads_a_folder(folder):
     (folder / "chats.jsonl").write_text('{"text": "We decided that the login uses passkeys."}\n')
     assert [hit.text for hit in _run(OWN_DATA)["lab"].recall("login?")] == [

@@ -233,6 +233,7 @@ def test_every_page_is_in_the_navigation():
     ] == []
 
 
+@pytest.mark.long
 def test_the_columns_of_stats_and_metrics_are_documented():
     lab = memlab.open()
     lab.graph.link(lab.remember("Use tabs"), lab.remember("Run the tests"))

@@ -25,6 +25,7 @@ def test_an_unknown_name_is_an_attribute_error(lab):
     assert not hasattr(lab.agents("coder"), "remember_all")
 
 
+@pytest.mark.long
 def test_former_names_do_what_they_did(lab):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RenamedWarning)
@@ -199,6 +200,7 @@ class TestCommands:
         assert (done.exit_code, done.stderr) == (0, "")
         assert {row["status"] for row in json_of("show", filled)} == {"active"}
 
+    @pytest.mark.long
     def test_a_reason_comes_from_standard_input(self, json_of, filled):
         changed = json_of("deprecate", filled, 1, "-", input="it is wrong")["changed"]
         assert changed[0]["status"] == "deprecated"

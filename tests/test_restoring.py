@@ -133,6 +133,7 @@ def test_a_backup_is_put_in_place_of_a_damaged_journal(folder, disk):
     assert not (folder / "replaced").exists()  # it held what was purged
 
 
+@pytest.mark.long
 def test_a_lab_whose_journal_is_gone_is_damaged_and_comes_back(folder, disk):
     (folder / "journal.db").unlink()
     with pytest.raises(DamagedLab, match="the journal is missing"):
@@ -142,6 +143,7 @@ def test_a_lab_whose_journal_is_gone_is_damaged_and_comes_back(folder, disk):
         assert len(lab) == 2
 
 
+@pytest.mark.long
 def test_the_backup_that_is_named_is_taken(folder, disk):
     [backup] = (folder / "backups").iterdir()
     memlab.restore(folder, backup)
@@ -162,6 +164,7 @@ def test_records_of_copies_in_the_journal_are_carried_over(folder, disk, tmp_pat
     assert "export.jsonl" in receipt
 
 
+@pytest.mark.long
 def test_a_backup_of_another_lab_is_refused(folder, tmp_path):
     with memlab.open(tmp_path / "other") as other:
         backup = other.io.backup().path
@@ -193,6 +196,7 @@ def test_a_journal_from_before_a_purge_restored_by_hand_is_reported(folder, disk
         disk().close()
 
 
+@pytest.mark.long
 def test_other_open_handles_must_open_the_restored_lab_again(folder, disk):
     [backup] = (folder / "backups").iterdir()
     with disk() as lab:

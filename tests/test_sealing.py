@@ -370,6 +370,7 @@ def test_usage_says_who_takes_the_space(old, run, folder):
     assert "bytes" in repr(used)
 
 
+@pytest.mark.long
 def test_the_command_line_says_so_too(run):
     run("remember", "agent.memlab", "goat by the sea")
     used = run("upkeep", "du", "agent.memlab")

@@ -91,6 +91,7 @@ def test_bounds_and_samples_prefer_what_is_little_known(names):
     assert lab.policies["explore"].aggregates is not None
 
 
+@pytest.mark.long
 def test_what_is_used_together_is_recalled_together(names):
     lab = names["lab"]
     lab.remember("The kitchen is painted green.")

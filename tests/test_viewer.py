@@ -29,6 +29,7 @@ def farm(lab: memlab.Lab) -> memlab.Lab:
 
 
 class TestView:
+    @pytest.mark.long
     def test_each_sees_what_all_see_and_their_own(self, farm: memlab.Lab) -> None:
         assert farm.at(viewer="bob").memories["id"].to_list() == [1, 3, 4]
         assert farm.at(viewer="ann").memories["id"].to_list() == [1, 2, 3]
@@ -58,6 +59,7 @@ class TestView:
         assert view.memories["id"].to_list() == [1, 3, 4, 6]
         assert view[3].tags == ("new",)
 
+    @pytest.mark.long
     def test_visibility_follows_changes_to_public_and_private(self, farm: memlab.Lab) -> None:
         view = farm.at(viewer="bob")
         farm.edit(2, visibility="project")
@@ -120,6 +122,7 @@ class TestView:
         with pytest.raises(InputError, match="viewer must be the name of a user"):
             farm.at(viewer="")
 
+    @pytest.mark.long
     def test_a_viewer_reads_the_recalls_that_were_asked_as_that_viewer(
         self, farm: memlab.Lab
     ) -> None:
@@ -169,6 +172,7 @@ class TestDecisions:
             lab.remember("hm", session="s", chain=True, **row)
         assert lab.edges.select("source", "target").rows() == [(1, 2), (1, 3)]
 
+    @pytest.mark.long
     def test_clusters_of_all_hold_nothing_private(self, lab: memlab.Lab) -> None:
         texts = [f"The goat on meadow {n} wants hay" for n in range(9)] + [
             f"Deploy {n} ships it" for n in range(9)

@@ -91,6 +91,7 @@ def test_03_thirty_days_are_over_and_perpetual_is_not(lab, clock):
     assert status["gravel on the driveway came from a quarry in the dales"] == "active"
 
 
+@pytest.mark.long
 def test_04_an_edge_has_relation_weight_and_reinforcements(lab):
     """Two ideas are joined by a relation of one's own, and again with more weight: one edge, reinforced once,
     traced.
@@ -185,6 +186,7 @@ def test_07_the_published_recall_score_installs_unchanged_and_scores(lab, clock)
     assert frame.filter(pl.col("memory_id") == first)["success"].item() == 1
 
 
+@pytest.mark.long
 def test_08_the_published_decay_is_a_half_life_that_success_lengthens(lab):
     """With the design's decay installed, one success makes the half-life 2.5 times as long; energy halves by it.
 
@@ -297,6 +299,7 @@ def test_11_a_file_of_operations_is_run_and_a_broken_one_does_nothing(lab, tmp_p
     assert lab.memories.height == 2
 
 
+@pytest.mark.long
 def test_12_what_is_superseded_by_association_is_no_longer_the_answer(lab):
     """Two notes on the standup conflict; associating the new one as superseding the old retires it, still to be
     found.
@@ -351,6 +354,7 @@ def test_14_being_recalled_together_strengthens_an_edge(lab):
     assert lab.edges.filter(pl.col("relation") == "relates-to")["weight"][0] == pytest.approx(0.55, abs=1e-3)
 
 
+@pytest.mark.long
 def test_15_what_succeeds_together_grows_together(lab):
     """Two strangers that both helped with one question get an edge, which grows when both help again, up to 1.
 
@@ -449,6 +453,7 @@ def test_18_old_memories_are_clustered_and_fewer_remain(lab, clock):
     assert set(lab.memories.filter(pl.col("status") == "consolidated")["id"]) < gone
 
 
+@pytest.mark.long
 def test_19_success_and_failure_are_counted_for_each_version(lab):
     """An answer under the pack's score helped and one under a new score failed; each version has its own count and
     hash.
@@ -516,6 +521,7 @@ def test_21_a_version_that_does_worse_is_taken_back(lab, clock):
     assert lab.recall("which night does the recycling bin go out?", limit=1)[0].id == right
 
 
+@pytest.mark.long
 def test_22_a_session_teaches_in_s_expression_commands(lab):
     """A debugging session gives its solution, what to avoid and the tools that led there, as commands that then
     store it.

@@ -41,6 +41,7 @@ def lab(clock):
         yield opened
 
 
+@pytest.mark.long
 def test_01_a_remembered_text_has_the_fields_of_the_design(lab, clock):
     """A memory written as an operation has its type, tags, importance, energy, time to live and counts of
     nothing yet.
@@ -98,6 +99,7 @@ def test_02_a_lab_goes_out_as_s_expressions_and_comes_back(lab, tmp_path):
         assert copy.memories.height == 2
 
 
+@pytest.mark.long
 def test_03_what_was_to_live_thirty_days_is_gone_after_them(lab, clock):
     """A note with thirty days to live is recalled on day 29 and not on day 31, a perpetual one stays; what is
     forgotten by hand can come back.
@@ -203,6 +205,7 @@ def test_06_the_policies_of_the_design_install_in_their_own_spelling(lab):
     assert memory.id in lab.recall("which key is for the boat house?").ids
 
 
+@pytest.mark.long
 def test_07_what_helped_fades_more_slowly_than_what_failed(lab):
     """Of two tips of one day, the one that helped three times has the longer half-life and more left of it
     after two months than the one that failed three times.
@@ -568,6 +571,7 @@ def test_18_two_circles_of_notes_are_two_communities_with_a_bridge_and_a_key(lab
     assert stats.key["memory_id"][0] == house[2]
 
 
+@pytest.mark.long
 def test_19_each_version_of_a_policy_has_its_hash_and_its_own_count(lab):
     """A success under the first recall score and a failure under a second one are counted apart, and a rollback
     brings the first back by its hash.
@@ -627,6 +631,7 @@ def test_20_a_version_that_does_worse_is_proposed_to_go_and_goes_on_consent(lab,
     assert "6543" in lab.recall("which port does the staging database listen on?", limit=1)[0].text
 
 
+@pytest.mark.long
 def test_21_a_session_leaves_its_breakthrough_its_failure_and_its_warning(lab):
     """At the end of a session about a dying import the lab holds what was found out, what did not work and what
     to keep away from, and an agent finds it later.
@@ -655,6 +660,7 @@ def test_21_a_session_leaves_its_breakthrough_its_failure_and_its_warning(lab):
     assert any("stale DNS entry" in hit.text for hit in hits)
 
 
+@pytest.mark.long
 def test_22_tools_pivots_and_cues_come_as_operations_that_a_person_may_run(lab):
     """Of a session that is only looked at, the tools that led to success, the change of plan and what was
     called important are proposed as S-expressions; nothing is stored until they are run.
@@ -684,6 +690,7 @@ def test_22_tools_pivots_and_cues_come_as_operations_that_a_person_may_run(lab):
     assert stored.str.contains("Friday").any()
 
 
+@pytest.mark.long
 def test_23_a_memory_that_holds_operations_proposes_them_and_runs_on_consent_with_fuel(lab):
     """A recalled procedure proposes what it holds and does nothing; it runs on consent alone, not beyond its
     fuel, and what is not in the safe dialect is refused at once.
@@ -740,6 +747,7 @@ def test_24_agents_and_instances_share_what_is_for_sharing(lab, tmp_path):
         assert [hit.text for hit in again.recall("search index")] == [given.text]
 
 
+@pytest.mark.long
 def test_25_a_correction_reaches_recall_links_and_the_next_context(lab):
     """A corrected convention takes the place of the old words in recall and in the session's next context, and
     keeps the link that was made by hand.

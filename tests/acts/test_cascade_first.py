@@ -62,6 +62,7 @@ def test_01_tags_have_a_name_a_count_and_a_description(lab):
     assert sorted(listed["id"].to_list()) == sorted([uv.id, ruff.id])
 
 
+@pytest.mark.long
 def test_02_what_contradicts_is_kept_and_flagged(lab, clock):
     """A statement and, later, its denial are remembered: both stay in use and are recalled, joined by an edge.
     "`contradicts` (both kept, flagged)"."""
@@ -91,6 +92,7 @@ def test_03_a_correction_supersedes_what_was_wrong(lab, clock):
     assert "corrected" in lab.upkeep.review.provenance(edited.id)["how"].to_list()
 
 
+@pytest.mark.long
 def test_04_a_rewritten_near_duplicate_adds_to_strength(lab, clock):
     """The same thing is noted in two sessions, with another punctuation: one memory is in use, its strength grew by
     one and its chain names both sessions. "`strength` (consolidations: rewriting a near-duplicate adds 1)"; "a chain
@@ -225,6 +227,7 @@ def test_10_recency_lifts_a_memory_by_its_own_weight(clock):
         assert later[keen.id] / later[flat.id] == pytest.approx(1 + 1 / math.e, rel=0.01)
 
 
+@pytest.mark.long
 def test_11_scopes_reach_a_session_a_project_or_everywhere(lab, clock):
     """Three notes about the standup have the three scopes: each is recalled where it reaches, the project's until it
     is deleted, the global one years later too. "`scope` (global: permanent; project: until deleted; session: this
@@ -272,6 +275,7 @@ def test_13_confidence_fades_by_kind_and_by_provenance(lab):
         assert curve[-1] / curve[0] == pytest.approx(math.exp(-1), rel=0.005), (kind, provenance)
 
 
+@pytest.mark.long
 def test_14_trust_and_use_move_confidence(lab):
     """Five facts of one initial confidence came to be known in five ways, and one of them is recalled: what is left of
     each is by its trust, and the recalled one gains by its access. "(1 + 0.1 ln(access count + 1)) * trust", "`trust`
@@ -305,6 +309,7 @@ def test_15_a_negative_memory_surfaces_at_its_trigger(lab):
     assert "never print what customers typed" in lab.context(matching).text
 
 
+@pytest.mark.long
 def test_16_a_procedure_gives_its_steps_when_it_is_called(lab):
     """A procedure is stored with all its parts; a task that holds its trigger gets its steps, a task about something
     else does not. "Procedures carry name, trigger, steps, prerequisites, warnings"."""
@@ -346,6 +351,7 @@ def test_17_feedback_moves_strength_and_confidence(lab):
     assert row(lab, vague.id)["confidence"] == pytest.approx(0.0, abs=1e-3)
 
 
+@pytest.mark.long
 def test_18_verified_memories_grow_together(lab):
     """A recall shows three notes, two pass and one does not, twice over: the two get an edge that grows, accesses and
     confidence, the third loses some. "two or more verified memories get or strengthen `relates-to` edges (+0.1, at most
@@ -414,6 +420,7 @@ def test_20_what_nothing_answers_is_a_gap_until_the_session_ends(lab):
     assert lab.upkeep.review.gaps()["closed"].null_count() == 0
 
 
+@pytest.mark.long
 def test_21_an_agent_goes_on_and_gets_its_memories_a_turn_later(clock):
     """An agent offers its contexts: nothing at first, then what the turn before called up, once on a topic and again
     after another topic came between. "results of turn n are ready at turn n+1"; "a new topic (similarity to the last
@@ -437,6 +444,7 @@ def test_21_an_agent_goes_on_and_gets_its_memories_a_turn_later(clock):
             assert last.new_topic
 
 
+@pytest.mark.long
 def test_22_forgetting_deactivates_and_memory_can_be_off(lab):
     """A note is forgotten and brought back, then memory is switched off and on: what is off neither takes nor gives.
     The tool "forget (deactivate)" and "memory can be off"."""
@@ -486,6 +494,7 @@ def test_23_a_mirror_keeps_step_and_an_export_comes_back(lab, tmp_path):
         assert copy.policies.pack.name == "cascade"
 
 
+@pytest.mark.long
 def test_24_credentials_and_personal_identifiers_are_never_stored(clock, tmp_path):
     """People paste a key, a mail address and a card number into their notes and questions: the caller is told, the
     rest of the note stays, and no file of the lab holds them. "Never stored: secrets, credentials, personal
@@ -508,6 +517,7 @@ def test_24_credentials_and_personal_identifiers_are_never_stored(clock, tmp_pat
     assert not any(secret.encode() in held for secret in (key, mail, card))
 
 
+@pytest.mark.long
 def test_25_files_of_secrets_and_ignored_files_stay_out(lab, tmp_path):
     """Memories that point to an environment file, to what .gitignore leaves out or to what .secretsignore names are
     refused, and a loaded folder gives nothing of its .env. "what `.gitignore` or `.secretsignore` covers, content of

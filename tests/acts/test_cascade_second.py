@@ -43,6 +43,7 @@ def lab(clock):
         yield lab
 
 
+@pytest.mark.long
 def test_01_tags_are_given_and_inferred_counted_described_and_list_memories(lab):
     """Two notes on Rust files, one with tags given: the tags are nodes with name, description and count, joined by
     has-tag, and a memory is listed by its tag ("tag (name, description, count)"; "Tags: given, inferred (file paths"
@@ -136,6 +137,7 @@ def test_05_session_only_and_seasonal_memories_come_up_in_their_time_alone(lab):
     assert freeze.id not in lab.recall("merges to main", season="summer").ids
 
 
+@pytest.mark.long
 def test_06_global_is_permanent_and_a_project_memory_lasts_until_it_is_deleted(lab, clock):
     """Five hundred days pass with upkeep, then the project is deleted: its memory was there until then, the global
     one stays ("scope (global: permanent; project: until deleted"...)."""
@@ -302,6 +304,7 @@ NOTES = [
 ]
 
 
+@pytest.mark.long
 def test_11_clusters_group_what_is_dense_and_recall_passes_through_them(clock):
     """Notes in two dense groups become two clusters; before, only the note like the question comes up, afterwards its
     whole cluster and nothing of the other, and "find similar" names its neighbours ("HDBSCAN over embeddings";
@@ -452,6 +455,7 @@ def test_17_a_procedure_keeps_its_parts_and_tells_its_steps_when_it_is_called(la
         assert step in context.text
 
 
+@pytest.mark.long
 def test_18_feedback_moves_confidence_and_strength_within_their_bounds(lab):
     """A hint is used, helps, then misleads; two more stand at the bounds ("use adds an access; helpful: strength + 1,
     confidence + 0.05 (at most 1); not helpful: confidence - 0.1 (at least 0)")."""
@@ -537,6 +541,7 @@ def test_20_what_was_looked_for_in_vain_is_a_gap_until_somebody_closes_it(lab):
     assert lab.upkeep.review.gaps()["closed"].null_count() == 0
 
 
+@pytest.mark.long
 def test_21_a_turn_never_waits_brings_the_last_turns_results_once_and_a_new_topic_clears(clock):
     """An agent works on a database, looks at tomatoes and comes back: results are there one turn later, once on a
     topic, and again after the topic changed ("results of turn n are ready at turn n+1"; "a new topic (similarity to

@@ -54,6 +54,7 @@ def test_01_facts_are_shared_and_memories_are_one_agents(lab):
     assert noticed.id not in other
 
 
+@pytest.mark.long
 def test_02_what_a_memory_begins_with(lab):
     """A fact and an agent memory are remembered with no numbers given; each begins with the design's defaults.
 
@@ -89,6 +90,7 @@ def test_03_the_same_fact_from_two_agents_is_one(lab):
     assert rows.filter(pl.col("kind") == "feeling").height == 2
 
 
+@pytest.mark.long
 def test_04_a_relationship_grows_with_use(lab):
     """Three conversations, three helpful recalls and one unhelpful: familiarity and trust move as the design says.
 
@@ -158,6 +160,7 @@ def test_07_what_is_worth_keeping_wins_over_what_is_skipped(lab):
     assert taste.memory is not None and "tells-preference" in taste.admission.reasons
 
 
+@pytest.mark.long
 def test_08_one_message_gives_a_fact_and_a_memory(lab):
     """A message says what the user's job is; committed, it is a fact for all and a memory of the agent that heard it.
 
@@ -227,6 +230,7 @@ def test_11_vectors_of_two_models_are_never_mixed(tmp_path):
         assert lab.recall("the allotment gate sticks", log=False)[0].text == text
 
 
+@pytest.mark.long
 def test_12_score_is_of_similarity_and_strength(clock):
     """Two notes of known similarity are asked for, today and ten days later; the far one never comes.
 
@@ -286,6 +290,7 @@ def test_14_of_two_alike_the_vivid_one_comes_first(lab, clock):
     assert shown == (new.id, old.id)
 
 
+@pytest.mark.long
 def test_15_new_memories_are_linked_by_likeness(clock):
     """A note is followed by a very like one, one on the same topic and one on nothing of it: similar, related, none.
 
@@ -311,6 +316,7 @@ def test_15_new_memories_are_linked_by_likeness(clock):
     assert not any(ids[3] in pair for pair in found)
 
 
+@pytest.mark.long
 def test_16_a_changed_time_is_linked_as_an_update(clock):
     """A weekly meeting is noted, then that it is now at another time; the new note stands and updates the old one.
 
@@ -329,6 +335,7 @@ def test_16_a_changed_time_is_linked_as_an_update(clock):
     assert len(status) == 1 and status[0] in IN_USE
 
 
+@pytest.mark.long
 def test_17_what_the_user_says_now_takes_the_place_of_the_old(lab, clock):
     """The user takes back a preference in their own words; the old one is superseded, dated, and not recalled.
 
@@ -365,6 +372,7 @@ def test_18_a_weak_guess_does_not_take_back_what_is_sure(lab, clock):
     assert [hit.text for hit in shown] == ["The user likes spicy ramen"]
 
 
+@pytest.mark.long
 def test_19_two_that_exclude_but_do_not_deny_are_merged(clock):
     """A less sure note gives the user another home, with no denial; one memory says both, and the old one is retired.
 
@@ -408,6 +416,7 @@ def test_20_a_plain_memory_fades_and_a_moving_one_lasts(lab, clock):
     assert lab.upkeep.maintain().frame.is_empty()
 
 
+@pytest.mark.long
 def test_21_recall_keeps_a_memory_alive(lab, clock):
     """One note is recalled after ten days, another only on its first day: on day 21 the first is there, not the other.
 
@@ -445,6 +454,7 @@ def test_22_the_scheduler_cleans_up_softly(lab, clock):
     assert lab.recall("when does the lawnmower man come?", log=False).ids == (note.id,)
 
 
+@pytest.mark.long
 def test_23_the_profile_is_a_sentence_for_a_prompt(lab):
     """The user tells their trade, then a taste; the profile says both in one piece of prose.
 
@@ -457,6 +467,7 @@ def test_23_the_profile_is_a_sentence_for_a_prompt(lab):
     assert "likes jazz" in profile.text
 
 
+@pytest.mark.long
 def test_24_a_correction_reaches_the_prompt(lab, clock):
     """A goal stands in a session's context and is then corrected; the context has the new words once, never the old.
 

@@ -36,6 +36,7 @@ def lab(clock):
         yield opened
 
 
+@pytest.mark.long
 def test_01_an_agent_keeps_an_observation_of_its_own(lab, clock):
     """A tutor notes an observation: it begins with the defaults, only the tutor recalls it, and that use is counted.
 
@@ -56,6 +57,7 @@ def test_01_an_agent_keeps_an_observation_of_its_own(lab, clock):
     assert used["accessed"] == datetime(2026, 3, 3, tzinfo=UTC)
 
 
+@pytest.mark.long
 def test_02_a_fact_about_the_user_is_shared_by_all_agents(lab):
     """Two agents state one thing about the user: it is one fact with both as contributors, and a third agent knows it.
 

@@ -63,6 +63,7 @@ def test_01_entities_of_five_types_count_their_mentions(lab, clock):
     assert second["last_mentioned"] > first["last_mentioned"]
 
 
+@pytest.mark.long
 def test_02_a_nickname_and_a_merged_name_are_the_same_person(lab):
     """A fact told under an alias, and one under a name merged later, are found under the full name and back.
 
@@ -102,6 +103,7 @@ def test_03_a_fact_has_its_fields_and_an_end(lab):
         lab.facts.add("Dmitri", "owns", "a kayak", confidence=1.5)
 
 
+@pytest.mark.long
 def test_04_the_third_recall_confirms(lab, clock):
     """A new fact is staged, still staged after two recalls, and confirmed by upkeep after the third.
 

@@ -19,6 +19,7 @@ def lab(clock):
         yield opened
 
 
+@pytest.mark.long
 def test_01_an_entity_is_one_under_all_its_names(lab, clock):
     """Facts told under two nicknames of a declared person count as mentions of that one person, with the last time.
     Rests on "Entity: type (person, ...), name, aliases, embedding, mention count, last mentioned"."""
@@ -37,6 +38,7 @@ def test_01_an_entity_is_one_under_all_its_names(lab, clock):
     assert lab.facts.frame(subject="Kasia")["predicate"].to_list() == ["practises"]
 
 
+@pytest.mark.long
 def test_02_a_fact_has_its_fields_and_a_recall_counts_as_an_access(lab, clock):
     """A fresh fact is staged with the given fields and no access; the first recall that shows it counts and dates it.
     Rests on "Fact: subject, predicate, object (an entity) or value, confidence 0-1, status, source, access count,
@@ -369,6 +371,7 @@ def bikes_or_taxes(texts):
     return pl.DataFrame(rows, schema=["bikes", "taxes", "rest"], orient="row").to_numpy()
 
 
+@pytest.mark.long
 def test_20_a_question_begins_at_the_entity_that_it_is_near_or_nicknames(clock):
     """With vectors of one's own, a question near an entity, or one with an alias of it, brings up that entity's fact
     before a surer one of another. Rests on "top 3 entities by similarity (name and aliases count)"."""
@@ -394,6 +397,7 @@ def test_21_a_recall_reaches_two_hops_and_no_further(lab):
     assert far.id not in ids
 
 
+@pytest.mark.long
 def test_22_a_recall_begins_at_three_entities(lab):
     """A question that names four unconnected entities brings up the facts of three of them.
     Rests on "Retrieval: top 3 entities by similarity"."""

@@ -124,6 +124,7 @@ def test_03_a_long_note_gets_a_summary_and_the_summary_is_injected(lab):
     assert text not in context.text
 
 
+@pytest.mark.long
 def test_04_a_user_writes_in_private_and_an_agent_for_the_project(lab):
     """What the user writes is seen by the user alone, what an agent writes by everyone with the project.
 

@@ -234,6 +234,7 @@ def test_08_what_a_person_said_in_review_stands_before_what_a_tool_found(lab):
     assert hits[1].score == pytest.approx(0.6 * near[found.id] + 0.25, abs=1e-3)
 
 
+@pytest.mark.long
 def test_09_a_users_note_is_private_and_an_agents_note_is_the_projects(lab):
     """A user and an agent write of one deadline. Another agent of the project sees the agent's note alone.
 
@@ -255,6 +256,7 @@ def test_09_a_users_note_is_private_and_an_agents_note_is_the_projects(lab):
     assert set(lab.recall("tax export April", viewer="user", project="books").ids) == {mine.id, theirs.id}
 
 
+@pytest.mark.long
 def test_10_what_has_no_project_holds_in_each_and_a_project_can_be_switched_off(lab):
     """A preference without a project comes up in each; a search over all finds each; one project is switched off.
 
@@ -583,6 +585,7 @@ def test_22_a_deleted_project_can_come_back_for_thirty_days_and_its_map_goes_at_
             lab.restore(fines.id)
 
 
+@pytest.mark.long
 def test_23_the_figures_say_what_a_long_hunt_for_a_bug_has_saved(lab, clock):
     """A bug took forty turns to find; next day its gotcha is injected and helps. The figures show tokens saved.
 
@@ -649,6 +652,7 @@ def test_24_everything_can_be_taken_away_as_json_and_markdown_and_then_deleted(l
     assert set(lab.memories["status"]) == {"deleted"}
 
 
+@pytest.mark.long
 def test_25_roles_say_who_may_write_and_whose_memories_may_be_taken_away(lab):
     """A reader writes nothing, a member takes away its own alone and stays in its project, an owner takes any.
 

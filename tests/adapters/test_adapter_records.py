@@ -13,6 +13,8 @@ import memlab
 from memlab.io.adapters import LabSession, MemoryFiles
 from memlab.io.adapters._records import Records, build_write
 
+pytestmark = pytest.mark.long
+
 
 def test_of_two_that_two_processes_wrote_at_once_the_newer_counts_and_both_are_deleted(lab):
     """As it would be had another process added a memory between the look and the write."""

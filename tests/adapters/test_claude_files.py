@@ -19,6 +19,7 @@ def files(lab):
     return MemoryFiles(lab)
 
 
+@pytest.mark.long
 def test_a_file_is_a_memory_and_a_view_of_it_leaves_a_slate(lab, files):
     assert files.run(
         {"command": "create", "path": "/memories/ada.md", "file_text": "Ada likes tea.\nAnd rain."}

@@ -77,6 +77,7 @@ def event(name, path=None, session="s1", **fields):
     )
 
 
+@pytest.mark.long
 def test_a_session_is_learned_at_its_end_and_told_to_the_next(tmp_path):
     lab = memlab.open()
     assert answer_hook(lab, event("SessionEnd", claude(tmp_path / "t.jsonl"))) == {}
@@ -93,6 +94,7 @@ def test_a_session_is_learned_at_its_end_and_told_to_the_next(tmp_path):
     assert "called stable" in told["hookSpecificOutput"]["additionalContext"]
 
 
+@pytest.mark.long
 def test_codex_is_read_too(tmp_path):
     path = tmp_path / "rollout.jsonl"
     path.write_text("\n".join(map(json.dumps, CODEX)))
@@ -109,6 +111,7 @@ REJECTED = (
 )
 
 
+@pytest.mark.long
 def test_what_a_user_says_within_other_records_of_the_host_is_read(tmp_path):
     commit = {
         "type": "tool_use",

@@ -248,6 +248,7 @@ def test_times_explanations_and_procedures(lab, memory, caplog):
     assert lab.memories["kind"].to_list()[-1] == "procedure"
 
 
+@pytest.mark.long
 def test_a_configuration_opens_a_lab_and_closes_it(tmp_path):
     config = {"vector_store": {"provider": "memlab", "config": {"path": str(tmp_path / "lab")}}}
     with Mem0Memory.from_config(config) as memory:
@@ -265,6 +266,7 @@ def test_a_configuration_opens_a_lab_and_closes_it(tmp_path):
     assert texts(everything) == ["I prefer tea", "I prefer rain"]
 
 
+@pytest.mark.long
 def test_a_search_of_an_owner_reads_no_memory_in_python(lab, memory, monkeypatch):
     memory.add([{"role": "user", "content": f"I own boat {n}"} for n in range(30)], user_id="ada")
     decoded = []

@@ -30,6 +30,7 @@ def read_files(folder):
     }
 
 
+@pytest.mark.long
 def test_a_folder_comes_back_byte_for_byte(lab, tmp_path):
     laid(tmp_path / "in", FILES)
     assert sorted(read_memfs(lab, tmp_path / "in").added) == sorted(FILES)
@@ -46,6 +47,7 @@ def test_a_folder_comes_back_byte_for_byte(lab, tmp_path):
     assert lab.recall("when are deploys?")[0].text.startswith("# Notes")
 
 
+@pytest.mark.long
 def test_a_changed_file_is_an_edit_and_a_missing_one_is_deleted_if_asked(lab, tmp_path):
     laid(tmp_path, FILES)
     read_memfs(lab, tmp_path)

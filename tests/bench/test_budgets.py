@@ -81,6 +81,7 @@ def test_the_figures_are_those_of_the_prompts(chats, result):
             assert row["answer"] == read_answer(question.text, context.text)
 
 
+@pytest.mark.long
 def test_everything_fits_into_a_large_budget_and_the_oracle_needs_no_more(result):
     assert figures(result, "memlab")[400]["whole"] == 1
     assert figures(result, "oracle")[400]["whole"] == 1

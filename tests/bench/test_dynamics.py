@@ -8,6 +8,8 @@ import memlab
 from memlab.errors import DatasetError
 from memlab.io.ingest import Conversation, LabelledConversation, Question, Turn
 
+pytestmark = pytest.mark.long
+
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 SAID = [
     ("1", "user", "The user lives in Lisbon", "s1", 0),

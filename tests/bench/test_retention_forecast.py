@@ -95,6 +95,7 @@ def test_scores_are_those_of_scikit_learn():
     assert result.figure().axes[0].get_xlabel() == "predicted chance"
 
 
+@pytest.mark.long
 def test_a_forecast_does_not_read_what_comes_after_it():
     log = log_of()
     whole = bench_reviews(log, packs=["fsrs"], splits=1).predictions
@@ -123,6 +124,7 @@ def test_logs_of_anki_and_of_pyfsrs_are_the_same():
         )
 
 
+@pytest.mark.long
 def test_users_are_cut_by_their_own_time():
     log = log_of()
     late = log.with_columns(user_id=pl.lit("b"), day_offset=pl.col("day_offset") + 5000)

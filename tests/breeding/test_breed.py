@@ -217,6 +217,7 @@ def test_bindings_and_helpers_come_along() -> None:
     assert len(found) == 3
 
 
+@pytest.mark.long
 def test_helpers_of_one_name_and_two_meanings_do_not_mix() -> None:
     a = policy("(defn f [a] (* 2 a)) (fn [x] (f x))")
     b = policy("(defn f [a] (* 3 a)) (fn [y] (f y))")

@@ -1,6 +1,7 @@
 """Closeness: the shipped model's cosines on its teacher's scale."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from memlab.kernel.embedding import SHIPPED_KNOTS, load_embedder
 cosines = st.lists(st.floats(-1, 1), min_size=1, max_size=50).map(np.array)
 
 
+@pytest.mark.long
 @given(cosines)
 def test_the_shipped_scale_is_monotone_and_stays_a_cosine(values):
     close = load_embedder().closeness(np.sort(values))

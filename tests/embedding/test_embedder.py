@@ -23,6 +23,7 @@ def of_matrix(matrix):
     )
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(hnp.arrays(np.float64, (3, 4), elements=st.floats(-1e300, 1e300)))
 def test_the_largest_component_is_127_and_zero_stays_zero(matrix):

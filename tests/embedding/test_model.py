@@ -210,6 +210,7 @@ class TestFolders:
             [0, 0, 0],
         ]
 
+    @pytest.mark.long
     def test_the_fingerprint_covers_weights_and_settings(self, tiny):
         prints = [
             load_embedder(folder).fingerprint

@@ -14,6 +14,7 @@ SHAPES = ("word", "spoken", "hyphenated", "joined", "clitic", "value")
 chat = st.text(st.sampled_from("aI b's.?!,;:-\"`'\n()\u2019\u2014 2"), max_size=80)
 
 
+@pytest.mark.long
 @given(chat, st.sampled_from(SHAPES))
 def test_every_token_has_its_position(text: str, shape: str) -> None:
     for token in tokenize(text, shape):  # type: ignore[arg-type]

@@ -48,6 +48,7 @@ def test_names(text, names):
     assert proper_names(text) == names
 
 
+@pytest.mark.long
 def test_an_assistant_names_what_is_known_and_makes_no_entity(trigrams):
     with memlab.open(embedder=trigrams, pack="factgraph") as lab:
         lab.remember("I met Sarah in Lisbon", speaker="user", kind="event")

@@ -26,6 +26,7 @@ def sums_of(values):
     return np.stack([np.ones(len(values)), np.asarray(values, dtype=float)], axis=1)
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(st.integers(0, 4), st.floats(-5, 5)), min_size=1, max_size=30))
 def test_sums_are_those_of_a_loop(rows):
     clusters = np.array([cluster for cluster, _ in rows])

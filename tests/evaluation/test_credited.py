@@ -8,6 +8,8 @@ from probed_logs import World
 import memlab
 from memlab.science.evaluation import evaluate
 
+pytestmark = pytest.mark.long
+
 SHAPE = {"clusters": 40, "recalls": 40, "pool": 20, "limit": 5, "depth": 8, "rate": 0.8}
 
 

@@ -126,6 +126,7 @@ def test_observations_are_unbiased_and_within_bounds_over_all_draws(head, other,
         assert lower == pytest.approx(upper)
 
 
+@pytest.mark.long
 def test_a_group_is_an_observation_of_its_own():
     duel, observations = observe(challenged("lot", recalls=50))
     assert np.bincount(observations.recall).tolist() == [2] * 50

@@ -66,6 +66,7 @@ def test_they_are_the_recalls_whose_heads_are_furthest_apart(ev):
             assert item.shown == WORLD.shown[entry.decision - 1, item.memory - 1]
 
 
+@pytest.mark.long
 def test_terms_sum_to_the_score(ev):
     for entry in ev.disagreements("mixed", "logged", 3):
         explained = [item for item in entry.items if item.terms[0]]

@@ -192,6 +192,7 @@ def test_every_part_of_a_log_has_the_level_of_the_whole(birds):
         )
 
 
+@pytest.mark.long
 def test_the_event_states_number_and_share_and_a_reopened_lab_counts_on(disk):
     with disk() as lab:
         lab.challenge("companion")

@@ -76,6 +76,7 @@ def test_the_value_is_that_of_a_loop_over_recalls(estimator):
     assert low <= row(ev, "good").value.value <= high
 
 
+@pytest.mark.long
 def test_of_a_policy_that_was_never_shown_only_the_bounds_are_known(many):
     far = row(many, "far")
     assert (far.lower, far.upper) == (0.0, MANY.limit)
@@ -114,6 +115,7 @@ def test_unsupported_items_widen_the_interval_by_the_range_of_rewards():
     assert row(ev, "half").verdict == "not separated"
 
 
+@pytest.mark.long
 def test_bounds_decide_when_even_the_worst_case_is_better():
     world = World(clusters=10, recalls=30, limit=4, depth=4)
     head, tail = world.rank <= 4, world.rank > 8

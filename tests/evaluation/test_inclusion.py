@@ -50,6 +50,7 @@ def test_with_a_single_item_the_estimators_equal_vw_ips_and_snips(rows):
         assert value_statistic("snips", 0.0)(total) == pytest.approx(oracles[1].get())
 
 
+@pytest.mark.long
 @given(items, sures, st.integers(1, 5))
 def test_a_value_is_the_sum_of_what_is_certain_and_the_weighted_mean_of_what_is_not(
     rows, sure, recalls

@@ -40,6 +40,7 @@ def test_it_is_the_mean_of_all_values_with_each_cluster_left_out(groups):
     assert np.mean(values) - 1e-12 <= interval.high
 
 
+@pytest.mark.long
 @given(GROUPS.map(lambda groups: [[group[0]] * 3 for group in groups]))
 def test_over_clusters_of_equal_size_it_is_t_over_the_cluster_means(groups):
     values = [value for group in groups for value in group]

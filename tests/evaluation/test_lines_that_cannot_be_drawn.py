@@ -6,6 +6,8 @@ from probed_logs import World
 
 from memlab.science.evaluation import evaluate
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize(
     ("judged", "read"),

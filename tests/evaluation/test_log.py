@@ -208,6 +208,7 @@ def test_labels_need_no_exposures():
     assert not log.exposed.any()
 
 
+@pytest.mark.long
 def test_tables_may_be_lazy_scans(tmp_path):
     frames = WORLD.frames()
     for name, frame in frames.items():

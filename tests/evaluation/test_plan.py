@@ -36,6 +36,7 @@ def test_a_challenge_needs_fewer_recalls_than_probes(plan):
     assert plan.best["good"].startswith("challenge")
 
 
+@pytest.mark.long
 def test_watching_costs_about_twice_the_recalls_of_one_look(plan):
     row = design(plan, "good", "challenge, 1 extra")
     assert 1.2 * row["one_look"] < row["every_look"] < 4.5 * row["one_look"]
@@ -108,6 +109,7 @@ def test_a_plan_renders_and_names_its_reference(plan):
     assert plan.frame.columns[:3] == ["policy", "design", "extra"]
 
 
+@pytest.mark.long
 def test_without_rewards_there_is_nothing_to_plan_by():
     frames = WORLD.frames()
     few = {"feedback": frames["feedback"].head(5)}
@@ -115,6 +117,7 @@ def test_without_rewards_there_is_nothing_to_plan_by():
         memlab.plan(WORLD.slates(**few), ["good"], missing="censor")
 
 
+@pytest.mark.long
 def test_a_plan_of_the_baseline_alone_asks_for_a_second_policy():
     log = pl.read_parquet(memlab.examples.LOG)
     slates = memlab.Slates.from_wide(

@@ -132,6 +132,7 @@ def test_a_figure_is_drawn_on_the_callers_axes(ev):
         ev.figure(axes=own)
 
 
+@pytest.mark.long
 def test_a_figure_has_a_line_for_each_policy(ev):
     labels = [text.get_text() for text in ev.figure().axes[0].get_yticklabels()]
     assert sorted(labels) == sorted(row.policy for row in ev.rows)
@@ -180,6 +181,7 @@ def test_a_notebook_shows_the_table_and_the_reasons(ev):
     assert seen.open == []
 
 
+@pytest.mark.long
 def test_a_reason_that_policies_share_is_told_once():
     frames = World(clusters=1, recalls=60).frames()
     at_once = frames["decisions"].with_columns(at=pl.lit(frames["decisions"]["at"][0]))

@@ -166,6 +166,7 @@ def test_a_difference_is_found_within_little_more_than_twice_the_recalls_of_one_
     )  # a fixed-sample test with 312 recalls has a power of .8
 
 
+@pytest.mark.long
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=60))
 def test_the_mean_lies_within_its_ends_and_the_ends_within_what_is_possible(values):
     values = np.array(values)

@@ -30,6 +30,7 @@ def close(own, reference):
     assert own == pytest.approx(float(reference), rel=1e-10, abs=1e-100, nan_ok=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("freedom", FREEDOMS)
 def test_functions_with_degrees_of_freedom(freedom):
     for point in POINTS:

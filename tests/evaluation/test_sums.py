@@ -500,6 +500,7 @@ def test_small_and_even_logs() -> None:
         _WHOLE.evaluate(baseline="z")
 
 
+@pytest.mark.long
 def test_arguments_of_a_log_on_disk(tmp_path: Path) -> None:
     _LOG.write_parquet(tmp_path / "log.parquet")
     for name, value in {"horizon": "7d", "position": True, "labels": pl.DataFrame()}.items():

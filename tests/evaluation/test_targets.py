@@ -300,6 +300,7 @@ OTHER = (
 )
 
 
+@pytest.mark.long
 def test_where_settings_differ_a_lab_recalls_again_in_time_order():
     lab = Again()
     frames = WORLD.frames()

@@ -63,6 +63,7 @@ def test_no_trial_is_better_than_the_one_that_was_chosen(labelled):
     assert set(labelled.trials["search"]) == {0, 1, 2, 3, -1}
 
 
+@pytest.mark.long
 def test_evaluate_gives_the_tuned_policy_the_same_value(labelled):
     ev = evaluate(WORLD.slates(), [labelled.policy], labels=labels_of(WORLD))
     assert next(row for row in ev.rows if row.kind == "re-scored").metrics[

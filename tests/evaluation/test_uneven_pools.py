@@ -8,6 +8,8 @@ from memlab import Slates
 from memlab.science.evaluation import evaluate
 from memlab.science.evaluation._tests import Balance
 
+pytestmark = pytest.mark.long
+
 
 def log_of(sizes, *, sampler):
     """Log each candidate with a random propensity; return the recall, position and draw of each candidate as well."""

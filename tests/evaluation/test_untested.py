@@ -120,6 +120,7 @@ def test_the_score_that_ranked_the_log_tests_them(named):
     assert not {states[name] for name in UNTESTED} & {"untested", "not needed"}
 
 
+@pytest.mark.long
 def test_a_complete_log_has_no_untested_gate():
     log = World(clusters=20).slates()
     candidates = log.candidates.with_columns(group="memory_id")

@@ -257,6 +257,7 @@ def test_a_challenger_that_ends_in_the_middle_is_judged_by_its_recalls():
     assert memlab.verdict(slates)["b"].recalls == 120
 
 
+@pytest.mark.long
 def test_feedback_that_is_dated_before_its_recall_is_named():
     slates, noon = challenged("extra", recalls=40), pl.datetime(2026, 3, 1, 12, time_zone="UTC")
     decisions = slates.decisions.with_columns(at=noon + pl.duration(hours="decision"))

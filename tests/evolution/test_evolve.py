@@ -131,6 +131,7 @@ def test_nothing_better_is_a_result_with_a_bound() -> None:
     assert "may be better by up to" in noise.sentence
 
 
+@pytest.mark.long
 def test_parts_share_no_cluster(planted: Log) -> None:
     data = read_data(planted[0], START, planted[1], "recall@3", [1, 2], 3, **SETTINGS)
     clusters = [set(part.log.decisions["cluster"]) for part in data.parts.values()]
@@ -165,6 +166,7 @@ def test_scores_equal_those_of_the_columns_back_end_with_any_cache() -> None:
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", ["recall@5", "ndcg@10", "mrr@3", "map@5", "recall_all@2"])
 def test_values_equal_those_of_a_sorted_table(metric: str) -> None:
     slates, labels = build_log(lambda v: v["a"] + v["b"])

@@ -135,6 +135,7 @@ def test_responses_of_openai(tmp_path):
     }
 
 
+@pytest.mark.long
 def test_server_memory():
     lab = memlab.open()
     loaded = lab.load(FIXTURES / "server-memory.jsonl")

@@ -195,6 +195,7 @@ CHAT = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "document",
     [CHAT, {"about": "x", "personal_information": {}, "chats": {"about": "x", "list": [CHAT]}}],
@@ -234,6 +235,7 @@ def chatgpt(id, text):
     return {"id": id, "title": "Trip", "create_time": TS, "mapping": mapping, "current_node": "b"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "names", [["conversations.json"], ["conversations-000.json", "conversations-001.json"]]
 )

@@ -102,12 +102,14 @@ def test_mem0(lab, file):
     assert lab.recall("who works at TechCorp?")[0].id == 1
 
 
+@pytest.mark.long
 def test_mem0_as_its_platform_pages_it_and_as_a_bare_list(lab, file):
     lab.load(file({"count": 2, "next": None, "previous": None, **MEM0}))
     assert lab.load(file(MEM0["results"], "bare.json")).count("known") == 2
     assert len(lab) == 2
 
 
+@pytest.mark.long
 def test_langgraph(lab, file):
     loaded = lab.load(file(LANGGRAPH))
     one, two, three = lab.memories.to_dicts()
@@ -124,6 +126,7 @@ def test_langgraph(lab, file):
     assert loaded.left_out == {"value.score_hint": 1, "value.kind": 1}
 
 
+@pytest.mark.long
 def test_langgraph_as_its_server_answers_and_line_by_line(lab, file, tmp_path):
     items = [
         {**item, "createdAt": item["created_at"], "updatedAt": item["updated_at"]}

@@ -12,6 +12,8 @@ from memlab.errors import InputError, MemlabError, ReadOnlyLab
 from memlab.kernel.base.clock import ManualClock
 from memlab.kernel.state import Change, build_values
 
+pytestmark = pytest.mark.long
+
 SECRET = "ghp_" + "a1" * 20
 TEXTS = [
     "The bakery opens at six.",

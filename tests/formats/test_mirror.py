@@ -16,6 +16,7 @@ def files(folder):
     return sorted(item.name for item in folder.iterdir())
 
 
+@pytest.mark.long
 def test_a_mirror_has_a_page_for_each_memory_and_an_index(lab, tmp_path):
     lab.remember("CON: the user prefers tabs?", tags=["style"])
     lab.remember("```\nnot <b>markup</b>\n```")

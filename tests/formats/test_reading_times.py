@@ -50,6 +50,7 @@ def test_the_size_of_a_number_tells_its_unit(at):
     assert abs(parse_instant(micros * 1000)[0] - micros) <= 1
 
 
+@pytest.mark.long
 def test_a_column_of_times_is_never_a_text(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"message": "2026-01-02T09:00:00+00:00", "n": 1}\n')

@@ -148,6 +148,7 @@ class TestCommunities:
         ]
         assert max(ours) >= max(theirs) - 0.01
 
+    @pytest.mark.long
     def test_planted_groups_are_found(self):
         graph = networkx.planted_partition_graph(8, 40, 0.4, 0.01, seed=2)
         labels = communities(from_networkx(graph))

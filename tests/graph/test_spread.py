@@ -145,6 +145,7 @@ def test_the_storage_of_edges_does_not_move_a_bit(graph, cut, energy, mode):
         assert results[0] == results[1] == results[2]
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(graphs, st.integers(0, NODES - 1), st.integers(0, 5), st.sampled_from(WAVES))
 def test_hops_are_the_lengths_of_shortest_paths(graph, seed, steps, mode):

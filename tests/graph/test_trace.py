@@ -27,6 +27,7 @@ def make_edges(graph):
     return edges
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(graphs, st.integers(0, NODES - 1), st.integers(1, 4), st.integers(1, 30))
 def test_equal_to_a_sort_of_all_simple_paths(graph, node, depth, limit):

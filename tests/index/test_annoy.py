@@ -78,6 +78,7 @@ def test_candidates_are_different_rows_and_enough(built):
     assert (len(base), base.dim) == (ROWS, DIM)
 
 
+@pytest.mark.long
 def test_a_search_is_scored_exactly_whatever_the_index_says(built, vectors):
     vectors.attach(opened(built))
     for query in clustered(20, seed=3):

@@ -87,6 +87,7 @@ def test_the_interval_is_wilsons():
     assert wilson(1.0, 50)[1] == 1.0
 
 
+@pytest.mark.long
 def test_nothing_to_measure_is_refused(neighbours):
     for wrong in (
         {"n": 0},

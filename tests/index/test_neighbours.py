@@ -243,6 +243,7 @@ class TestOpening:
         with_base(folder)
         assert quiet(folder, make_vectors(seed=1)).base is None
 
+    @pytest.mark.long
     def test_other_vectors_to_follow_take_the_base_away(self, folder, vectors):
         with_base(folder)
         neighbours = quiet(folder, vectors)

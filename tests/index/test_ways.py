@@ -35,6 +35,7 @@ def scanned(request, monkeypatch):
 
 
 class TestScan:
+    @pytest.mark.long
     def test_it_gives_the_bits_of_numpy(self, monkeypatch, scanned):
         vectors = filled(9_000)
         query = vectors.take(np.array([17]))[0]

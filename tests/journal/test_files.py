@@ -53,6 +53,7 @@ def lab(tmp_path: Path) -> Path:
 # -- creating -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_new_path_an_empty_directory_and_an_interrupted_creation_become_labs(
     tmp_path: Path,
 ) -> None:
@@ -389,6 +390,7 @@ def test_a_database_that_cannot_grow_counts_as_a_full_disk(lab: Path) -> None:
             tx.event("note", {}, at=0)
 
 
+@pytest.mark.long
 def test_another_program_that_locks_the_database_is_reported(lab: Path) -> None:
     with (
         closing(sqlite3.connect(lab / "journal.db")) as other,

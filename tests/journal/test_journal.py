@@ -84,6 +84,7 @@ def test_the_head_within_a_write_is_the_one_before_it(journal: Journal) -> None:
     assert journal.head == 2
 
 
+@pytest.mark.long
 def test_texts_come_in_the_order_asked_for(journal: Journal) -> None:
     texts = [Screened(f"text {id} \x00 ü") for id in range(1, 2001)]
     with journal.write() as tx:
@@ -131,6 +132,7 @@ def test_vectors_come_in_the_order_of_ids_whatever_the_blocks(journal: Journal) 
     assert list(journal.vectors("unknown")) == []
 
 
+@pytest.mark.long
 @examples(40)
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 12)), max_size=8))
 def test_a_vector_written_later_replaces_the_one_of_its_id(blocks: list[tuple[int, int]]) -> None:
@@ -154,6 +156,7 @@ def test_a_block_is_kept_as_it_was_when_given(journal: Journal) -> None:
     assert rows(journal) == {1: [1, 1, 1], 2: [1, 1, 1]}
 
 
+@pytest.mark.long
 def test_slates_join_their_event(journal: Journal) -> None:
     blobs = {}
     for number in range(5):
@@ -309,6 +312,7 @@ def test_a_reader_does_not_wait_for_an_open_write(journal: Journal) -> None:
     assert seen == [["a"]]
 
 
+@pytest.mark.long
 def test_a_thread_that_waits_too_long_is_told(tmp_path: Path) -> None:
     with Journal.open(tmp_path / "lab", timeout=0.05) as journal, journal.write():
         failures: list[Exception] = []

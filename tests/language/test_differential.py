@@ -131,6 +131,7 @@ def test_binary_on_columns(op: str) -> None:
     agree(f"(fn [x] ({op} x x))", {"x": NUMBERS}, returning(op))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("op", BINARY)
 def test_binary_with_a_literal(op: str) -> None:
     for value in NUMBERS:
@@ -178,6 +179,7 @@ def test_ternary_with_every_literal(op: str) -> None:
     ternary_with_literals(op, NUMBERS)
 
 
+@pytest.mark.long
 def test_if_on_every_type() -> None:
     p, x, y = (list(c) for c in zip(*itertools.product(BOOLS, NUMBERS, NUMBERS), strict=True))
     agree("(fn [p x y] (if p x y))", {"p": p, "x": x, "y": y}, SLOT)
@@ -223,6 +225,7 @@ def test_case(body: str) -> None:
     agree(f"(fn [s x] {body})", {"s": s, "x": x}, BOOL_SLOT if body.startswith("(in") else SLOT)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "choice",
     [

@@ -185,6 +185,7 @@ def test_an_example_gives_what_it_says_on_row_columns_and_arrays(example: Exampl
     assert near(listed, expected)
 
 
+@pytest.mark.long
 def test_python_examples_are_doctests() -> None:
     text = "\n".join(body for _, body in blocks("python"))
     test = doctest.DocTestParser().get_doctest(text, {}, GUIDE.name, str(GUIDE), 0)

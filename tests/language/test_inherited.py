@@ -211,6 +211,7 @@ def test_limits_hold_for_the_whole_program():
         grow(compile_policy("(fn [x] (+ 0.001 x))", SLOT))
 
 
+@pytest.mark.long
 def test_a_value_that_is_used_often_is_checked_once():
     policy = compile_policy(f"(fn [x] (+ {'(abs x) ' * 60}))", SLOT)
     for _ in range(8):  # 4^8 copies would be beyond the limit of visited forms.

@@ -170,6 +170,7 @@ def test_token_soup_gives_an_error_or_a_policy(tokens: list[str]) -> None:
     attempt("".join(tokens))
 
 
+@pytest.mark.long
 @examples(100)
 @given(st.text(max_size=60))
 def test_any_text_gives_an_error_or_a_policy(text: str) -> None:
@@ -219,6 +220,7 @@ print(sorted(quiet.intersection(seen)))
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.long
 def test_helpers_within_helpers_end_in_an_error_and_not_in_a_full_stack() -> None:
     deep = "(- " * 40
     helpers = (

@@ -331,6 +331,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_macro_is_refused(source):
     with pytest.raises(PolicyError):
@@ -339,6 +340,7 @@ def test_a_hostile_macro_is_refused(source):
         read_pack(f"(pack p) {source.replace('(fn [x]', '(defpolicy recall-score [x]')}")
 
 
+@pytest.mark.long
 def test_the_work_of_a_pack_is_bounded_as_a_whole():
     macro = "(defmacro m [e] `(+ " + "~e " * 300 + "))"
     helpers = " ".join(f"(defn h{i} [n] (m n))" for i in range(300))
@@ -346,6 +348,7 @@ def test_the_work_of_a_pack_is_bounded_as_a_whole():
         read_pack(f"(pack p) {macro} {helpers}")
 
 
+@pytest.mark.long
 def test_a_chain_of_300_macros_expands():
     chain = " ".join(f"(defmacro r{i} [e] `(r{i + 1} ~e))" for i in range(300))
     text = f"{chain} (defmacro r300 [e] `(+ ~e 1)) (fn [x] (r0 x))"

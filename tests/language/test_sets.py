@@ -28,6 +28,7 @@ REFERENCE = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("test", REFERENCE)
 @given(table=st.lists(st.tuples(maybe_set, maybe_set), min_size=1, max_size=6))
 def test_each_agrees_with_python_on_every_back_end(test: str, table: list[tuple]) -> None:

@@ -252,6 +252,7 @@ def test_threads_that_meet_the_same_refusal_all_get_an_answer():
     assert answers == ["x"] * 4
 
 
+@pytest.mark.long
 def test_threads_together_stay_within_the_tokens():
     arrived = threading.Semaphore(0)
 

@@ -239,6 +239,7 @@ def test_recall_and_remember_take_their_line_unparsed(cell: Callable[[str], Any]
     assert cell("%recall {asked} or spaces?").slate.query == "tabs or spaces?"
 
 
+@pytest.mark.long
 def test_memory_runs_operations(cell: Callable[[str], Any]) -> None:
     ran = cell(
         '%%memory\n(remember "Ines reviews on Fridays" "convention" 0.8)\n(recall "who reviews?" 2)'
@@ -344,6 +345,7 @@ def test_an_error_shows_the_callers_code_and_no_frame_within(
     assert "memlab/subjects/lab.py" not in text
 
 
+@pytest.mark.long
 def test_the_magic_recall_never_explores(shell: InteractiveShell) -> None:
     shell.run_cell(
         "import memlab\n"

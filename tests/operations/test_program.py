@@ -202,12 +202,14 @@ def test_a_program_refers_to_ids_that_it_will_create():
     program.check_ids(2)
 
 
+@pytest.mark.long
 @given(st.text(max_size=200))
 def test_whatever_is_read_is_a_program_or_a_policy_error(text):
     with contextlib.suppress(PolicyError):
         read_program(text)
 
 
+@pytest.mark.long
 @given(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), min_size=1).filter(
         lambda text: not is_blank(text)

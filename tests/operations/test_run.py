@@ -116,6 +116,7 @@ def test_an_error_midway_reports_the_completed_steps(agent):
     assert len(agent) == 1
 
 
+@pytest.mark.long
 def test_fuel_bounds_operations_and_memories(agent):
     with pytest.raises(PolicyLimitError, match="There are 2 operations, and the fuel allows 1"):
         agent.upkeep.operations.run("(stats) (stats)", fuel=Fuel(operations=1))
@@ -166,6 +167,7 @@ class TestDecay:
         agent.policies.rollback()
         assert agent.policies.pack.settings["base-half-life"] == 30
 
+    @pytest.mark.long
     def test_a_half_life_halves_what_is_left(self, agent, clock):
         """The log of a recall has ``recency`` = 0.5^(days / half-life)."""
         agent.remember("tabs")

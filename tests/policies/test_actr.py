@@ -108,6 +108,7 @@ class TestBaseLevel:
         assert pyactup_base_level(uses) == pytest.approx(petrov(uses), rel=CLOSE)
         assert base_level(uses) == pytest.approx(petrov(uses), rel=CLOSE)
 
+    @pytest.mark.long
     @given(ages, decays)
     def test_petrov_s_formula_to_fifty_digits(self, uses, decay):
         """Also where the older ages are nearly one, and the quotient of the formula would lose its digits."""
@@ -191,6 +192,7 @@ class TestActivation:
     def test_an_edge_passes_on_its_weight_s_share(self):
         assert PACK.policies["spread"].row({"activation": 0.5, "weight": 0.3}) == 0.15
 
+    @pytest.mark.long
     def test_columns_are_the_rows_and_arrays_nearly(self, candidates):
         for slot in ("recall-score", "retention"):
             policy = PACK.policies[slot]

@@ -69,6 +69,7 @@ class TestScores:
 
 
 class TestLife:
+    @pytest.mark.long
     def test_layers(self):
         """Emerging: newer than 7 days, used less than twice; active: used within 7 days; stable: used 5 times."""
         rows = every(

@@ -160,6 +160,7 @@ class TestLifeCycle:
 class TestFactsOfALab:
     """The same numbers where they end up: ``lab.facts`` after days and recalls."""
 
+    @pytest.mark.long
     def test_relevance(self, lab, clock):
         lab.policies.use("factgraph")
         given = [

@@ -111,6 +111,7 @@ class TestAgainstThePackage:
             assert stability == pytest.approx(card.stability, rel=CLOSE)
             assert difficulty == pytest.approx(card.difficulty, rel=CLOSE)
 
+    @pytest.mark.long
     @given(st.floats(0.001, 36_500), st.floats(1, 10), st.floats(0, 36_500), ratings)
     def test_a_step_from_any_state(self, stability, difficulty, days, rating):
         gap = timedelta(days=days)

@@ -71,6 +71,7 @@ def test_installing_twice_changes_nothing(asked):
     assert asked.policies.install(SCORE, first.policy).hash == first.hash
 
 
+@pytest.mark.long
 def test_the_parent_is_the_pack_in_use_as_its_file_has_it(asked):
     asked.policies.install(SCORE, "(fn [similarity] similarity)")
     asked.policies.pin("forget")
@@ -156,6 +157,7 @@ def test_a_stored_version_has_both_texts(disk):
         assert "memlab/recall-score" in html_of(version)
 
 
+@pytest.mark.long
 def test_a_refused_text_changes_nothing(asked):
     head = asked.io.store.state.seq
     for text in ("(fn [recency] (+ (inherited) recenc))", "(fn [] (inherited 1))"):
@@ -183,6 +185,7 @@ def test_a_replay_runs_the_same_policy(asked):
     assert again.lab.policies[SCORE].hash == asked.policies[SCORE].hash
 
 
+@pytest.mark.long
 def test_a_challenger_inherits_from_the_parent_of_its_pack(asked):
     asked.policies.install(SCORE, "(fn [similarity] similarity)")
     challenge = asked.challenge(FILE.format("companion", BODY))

@@ -152,6 +152,7 @@ def test_screening_twice_finds_nothing_more(text: str) -> None:
     assert screen(once.text).findings == ()
 
 
+@pytest.mark.long
 @examples(40)
 @given(texts)
 def test_the_text_is_rebuilt_from_what_the_findings_leave(text: str) -> None:

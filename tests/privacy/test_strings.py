@@ -284,6 +284,7 @@ def test_other_files_are_no_secret(path: str) -> None:
     assert not is_sensitive(path)
 
 
+@pytest.mark.long
 def test_an_import_leaves_them_out_and_says_so(disk: Any, tmp_path: Path, trigrams: Any) -> None:
     assert split_sensitive([".env", "a.py"]) == (["a.py"], (".env",))
     with memlab.open(embedder=trigrams) as lab:

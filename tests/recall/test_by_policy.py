@@ -32,6 +32,7 @@ def select_ids(lab, source, limit=5, **more):
     return [hit.id for hit in lab.recall("tabs", limit=limit, log=False, **more)]
 
 
+@pytest.mark.long
 def test_at_its_default_nothing_changes():
     with a_lab() as lab:
         before = [(hit.id, hit.score) for hit in lab.recall("tabs", log=False)]
@@ -46,6 +47,7 @@ def test_the_score_alone_gives_the_order_of_the_scores():
         assert select_ids(lab, "(fn [score] (* 2 score))", limit=8) == plain
 
 
+@pytest.mark.long
 def test_a_cap_for_each_session_and_speaker():
     with a_lab() as lab:
         sessions = dict(zip(lab.memories["id"], lab.memories["session"], strict=True))
@@ -80,6 +82,7 @@ def test_the_library_policies_are_short(source):
         assert len(taken) == len(set(taken)) > 0
 
 
+@pytest.mark.long
 def test_a_selection_policy_is_logged_and_the_default_is_not():
     with a_lab() as lab:
         lab.recall("tabs")
@@ -91,6 +94,7 @@ def test_a_selection_policy_is_logged_and_the_default_is_not():
     assert ["select" in policies for policies in logged] == [False, True]
 
 
+@pytest.mark.long
 def test_a_parameter_of_it_can_be_given_for_one_recall():
     with a_lab() as lab:
         lab.policies.install(
@@ -101,6 +105,7 @@ def test_a_parameter_of_it_can_be_given_for_one_recall():
         assert plain != apart
 
 
+@pytest.mark.long
 def test_a_challenger_is_shown_as_its_select_orders_it():
     text = '(defpolicy select [score session-taken] "One." (when (< session-taken 1) score))'
     other = f'(pack other "One a session." :inherits memlab) {text}'
@@ -254,6 +259,7 @@ def slow_knapsack(scores, costs, budget):
         taken.append(max(fits, key=lambda place: (scores[place], -place)))
 
 
+@pytest.mark.long
 @given(
     st.lists(st.tuples(st.floats(0, 1), st.integers(0, 50)), min_size=1, max_size=9),
     st.integers(0, 200),

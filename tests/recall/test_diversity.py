@@ -70,6 +70,7 @@ def pools(draw):
     return scores, np.array(vectors, dtype=np.int8).reshape(count, 3)
 
 
+@pytest.mark.long
 @given(pools(), st.sampled_from(PACKS), st.integers(1, 10))
 @examples(300)
 def test_the_array_code_is_the_definition(pool, trial, depth):
@@ -80,6 +81,7 @@ def test_the_array_code_is_the_definition(pool, trial, depth):
     assert (ranking.showable, ranking.duplicates) == (able, behind)
 
 
+@pytest.mark.long
 @given(pools(), st.sampled_from(PACKS), st.integers(1, 10))
 @examples(100)
 def test_many_candidates_are_lined_up_as_few_are(pool, trial, depth):
@@ -92,6 +94,7 @@ def test_many_candidates_are_lined_up_as_few_are(pool, trial, depth):
     assert many.duplicates == few.duplicates
 
 
+@pytest.mark.long
 @given(pools(), st.sampled_from(PACKS), st.integers(1, 5), st.integers(1, 5))
 @examples(100)
 def test_looking_deeper_leaves_the_ranks_above_as_they_are(pool, trial, depth, more):

@@ -38,6 +38,7 @@ def town(lab):
 
 
 class TestWhatBegins:
+    @pytest.mark.long
     def test_an_entity_that_is_named_brings_its_facts_at_full_nearness(self, town):
         town.policies.use(pack(seeds=1))
         assert reached(town, "where is ADA  lovelace?") == {1: 1.0, 2: 1.0}
@@ -53,6 +54,7 @@ class TestWhatBegins:
         cosine = pytest.approx(_cosine(town, "lovelaces of old", "Ada Lovelace"))
         assert result == {1: cosine, 2: cosine}
 
+    @pytest.mark.long
     def test_the_setting_counts_them(self, town):
         question = "Ada Lovelace, Grace Hopper, Oslo and Zygmunt"
         for seeds, ids in ((1, {1, 2}), (4, {1, 2, 3, 4})):
@@ -63,6 +65,7 @@ class TestWhatBegins:
         town.policies.use(pack("(setting seeds 0)", seeds=1))
         assert reached(town, "Zygmunt") == {4: 1.0}
 
+    @pytest.mark.long
     def test_two_hops_between_entities_are_three_edges(self, town):
         for steps, ids in ((1, {1, 2}), (2, {1, 2}), (3, {1, 2, 3})):
             town.policies.use(pack(seeds=1, steps=steps))
@@ -74,6 +77,7 @@ class TestWhatBegins:
         hits = town.recall("ada lovelace", log=False)
         assert {1, 2, 3} <= set(hits.slate.ids.tolist())
 
+    @pytest.mark.long
     def test_a_merged_name_seeds_the_surviving_entity(self, town):
         town.facts.add("A. L.", "likes", "bees", text="five")
         town.facts.entities.merge("A. L.", into="Ada Lovelace")
@@ -82,6 +86,7 @@ class TestWhatBegins:
         town.facts.entities.split("A. L.")
         assert reached(town, "a. l.") == {5: 1.0}
 
+    @pytest.mark.long
     def test_names_are_learned_as_they_come(self, town):
         town.policies.use(pack(seeds=1))
         town.facts.entities.declare("Quentin")
@@ -95,6 +100,7 @@ class TestWhatBegins:
 
 
 class TestWhatDoesNot:
+    @pytest.mark.long
     def test_a_declared_entity_that_nothing_mentions_takes_no_place(self, town):
         town.facts.entities.declare("xylophone of Zygmunt")
         town.policies.use(pack(seeds=1))
@@ -107,6 +113,7 @@ class TestWhatDoesNot:
         assert reached(lab, "orion prime", project="a") == {1: 1.0}
         assert reached(lab, "orion prime", project="b") == {2: 1.0}
 
+    @pytest.mark.long
     def test_retracted_facts_are_not_reached_and_take_no_seed(self, town):
         town.policies.use(pack(seeds=1))
         town.facts.retract(4)
@@ -175,6 +182,7 @@ class TestSlates:
             "corrects",
         }
 
+    @pytest.mark.long
     def test_a_logged_recall_is_recalled_again_as_it_was(self, disk):
         with disk() as lab:
             lab.facts.add("Ada Lovelace", "lives-in", object="Oslo", text="one")

@@ -167,6 +167,7 @@ def test_scores_of_minus_infinity_are_neither_shown_nor_probed():
     assert result.propensity[[1, 4]].tolist() == [0, 0]
 
 
+@pytest.mark.long
 @given(
     st.lists(st.floats(-5, 5), max_size=30),
     st.integers(1, 12),

@@ -25,6 +25,7 @@ def slow_stems(text):
     return results
 
 
+@pytest.mark.long
 @given(texts, texts, texts)
 def test_phrases_are_neighbouring_stems(question, text, stems):
     index = Words()

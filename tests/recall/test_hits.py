@@ -28,6 +28,7 @@ def left_out(hits):
     return [memory for memory in hits.slate.ids.tolist() if memory not in hits.ids]
 
 
+@pytest.mark.long
 def test_why_is_the_difference_of_scores(hits):
     why = hits.why(hits[0], hits[1])
     assert why.names == (f"memory {hits[0].id}", f"memory {hits[1].id}")
@@ -51,6 +52,7 @@ def test_a_hit_alone_is_compared_with_the_best_that_was_not_shown(hits):
     assert hits[1].above().names == (f"memory {hits[1].id}", f"memory {best}")
 
 
+@pytest.mark.long
 def test_probes_were_not_shown_for_their_score(lab):
     lab.remember([{"text": f"kayak number {n}"} for n in range(30)])
     lab.policies.use(
@@ -76,6 +78,7 @@ def test_with_all_shown_there_is_nothing_left_to_compare(lab):
         lab.recall("kayak").why(1)
 
 
+@pytest.mark.long
 def test_the_tree_has_the_score_at_its_root(hits):
     for hit in hits:
         explanation = hit.explain()

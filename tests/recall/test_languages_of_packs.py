@@ -56,6 +56,7 @@ def test_a_length_is_counted_in_the_language_of_the_pack(house):
     assert house.recall("Meer", log=False).slate.numbers["length"].tolist() == [4, 3, 9]
 
 
+@pytest.mark.long
 def test_a_logged_recall_is_repeated_byte_by_byte_whatever_pack_lives_now(house):
     house.policies.use(pack("german"))
     decision = house.recall("Wer hat das Haus?").decision

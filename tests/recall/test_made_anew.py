@@ -5,6 +5,8 @@ import pytest
 import memlab
 from memlab.kernel.base.clock import ManualClock
 
+pytestmark = pytest.mark.long
+
 OLD = (
     "I was in the garden. The shed has 12 shelves, which my father built, and the new door is made of oak. "
     "It kept raining, so nothing else was done."

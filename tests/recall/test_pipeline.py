@@ -62,6 +62,7 @@ def test_the_spread_policy_sees_direction_and_depth(chain):
     assert chain.recall("kayak", log=False).slate.numbers["received"].tolist() == [0, 1, 2]
 
 
+@pytest.mark.long
 def test_eligible_is_asked_of_what_was_found_and_of_what_was_reached(chain):
     only_reached = pack(LEXICAL, "(defpolicy eligible [hops] (> hops 0))")
     assert ranked(chain, only_reached).ids == ()
@@ -107,6 +108,7 @@ def test_a_fingerprint_changes_with_what_decides_the_value(chain):
     assert not {"similarity", "age-days", "coverage"} & changed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", memlab.packs())
 def test_every_pack_recalls_from_a_lab_of_one(lab, name):
     lab.remember("kayak")
@@ -126,6 +128,7 @@ def test_a_memory_reached_by_spreading_has_all_features_and_log_columns(chain):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", ["extra", "lot", "ab"])
 def test_a_challenger_has_no_more_results_in_a_context_than_the_live_pack(lab, clock, design):
     """Both have the room that the budget leaves, not the setting limit."""

@@ -95,6 +95,7 @@ def test_a_plan_is_kept_by_hash_name_and_what_known_was_calibrated_for():
     assert plans.get(pack, "embedder").show.tells_known
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pack", sorted(memlab.packs()))
 def test_the_bytes_of_a_slate_do_not_depend_on_what_was_encoded_before(pack):
     with memlab.open(pack=pack) as lab:

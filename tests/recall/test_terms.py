@@ -333,6 +333,7 @@ def test_unless_it_is_given_the_best_by_seed_and_received_are_scored():
     assert small.ids.tolist() == sorted(row + 1 for row in best)
 
 
+@pytest.mark.long
 def test_a_word_that_only_asks_is_not_missed():
     """No text has "much", and rents are known all the same; a query about nothing is not known."""
     with memlab.open() as lab:
@@ -462,6 +463,7 @@ def test_a_pack_says_what_is_known_and_shows_fewer_below_its_floor():
         assert decode(encode(hits.slate)).known == hits.known
 
 
+@pytest.mark.long
 def test_a_recall_score_of_its_own_says_nothing_of_what_is_known():
     assert load_pack("memlab").policies["known"].inputs
     own = load_pack("(pack own) (defpolicy recall-score [similarity] similarity)")
@@ -480,6 +482,7 @@ def test_nothing_is_known_of_nothing():
         assert lab.recall("cats").known == 0.0
 
 
+@pytest.mark.long
 def test_a_question_of_something_else_is_less_known():
     with memlab.open() as lab:
         for text in ("The cat sleeps.", "I indent with tabs, always.", "My bicycle is red."):

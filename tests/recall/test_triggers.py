@@ -20,6 +20,7 @@ def as_regex(trigger, text):
     return re.search(".*".join(parts), text.lower(), re.DOTALL) is not None
 
 
+@pytest.mark.long
 @given(patterns, st.text(alphabet="abAB*. \n", max_size=12))
 def test_a_star_matches_any_text(trigger, text):
     assert occurs(trigger, text) == as_regex(trigger, text)

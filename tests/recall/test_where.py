@@ -81,6 +81,7 @@ def stocked(lab):
     return lab
 
 
+@pytest.mark.long
 def test_the_columns_are_those_of_lab_memories(stocked):
     everything = memory_columns(stocked.io.store.state, ["id", *MEMORY])
     assert everything.equals(stocked.memories)

@@ -109,6 +109,7 @@ def test_the_draw_depends_on_the_seed_and_the_number_alone(tmp_path):
     assert shown[0] == shown[1] != shown[2]
 
 
+@pytest.mark.long
 def test_without_probes_the_log_is_deterministic(log):
     recorded = memlab.record(search, log=log, limit=3, probes=0)
     assert recorded("q").ids == ["m0", "m1", "m2"]
@@ -242,6 +243,7 @@ def test_an_error_of_the_search_is_raised_and_nothing_recorded(log):
         recorded.slates()
 
 
+@pytest.mark.long
 def test_a_failing_feature_is_null_and_named(log):
     features = {
         "good": lambda query, items: [len(query)] * len(items),
@@ -259,6 +261,7 @@ def test_a_failing_feature_is_null_and_named(log):
     assert "bad" not in candidates.columns
 
 
+@pytest.mark.long
 def test_a_log_that_cannot_be_written_still_shows_results(log):
     recorded = memlab.record(search, log=log, limit=5)
     recorded("first")
@@ -332,6 +335,7 @@ def test_a_cancelled_search_is_not_recorded(log):
         recorded.slates()
 
 
+@pytest.mark.long
 def test_a_challenger_that_hangs_is_left_out(log):
     recorded = memlab.record(search_later, log=log)
     recorded.challenge(hang, name="slow", timeout=0.01)

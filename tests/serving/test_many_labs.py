@@ -39,6 +39,7 @@ def ask(door, name, run=len):
         return run(connection.lab)
 
 
+@pytest.mark.long
 def test_few_labs_are_open_and_the_least_recent_is_closed(door, tmp_path):
     for name in ("ada", "bob"):
         ask(door, name, lambda lab: lab.remember("The door is blue"))

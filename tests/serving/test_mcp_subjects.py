@@ -28,6 +28,7 @@ def prompt(lab, name, arguments=None, **how):
     return talk(lab, session, **how)
 
 
+@pytest.mark.long
 def test_six_tools_take_thirteen_hundred_tokens(lab):
     """What a host hands to a model: name, description and schema of the arguments, four bytes a token."""
     listed = [
@@ -134,6 +135,7 @@ def test_a_session_ends_with_its_transcript(lab, how):
     assert set(stored["creator"]) == {how.get("viewer")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "transcript",
     [
@@ -173,6 +175,7 @@ def test_three_prompts_are_listed_and_written(lab):
     assert "the review" in prompt(lab, "end-session", {"summary": "the review"})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [

@@ -274,6 +274,7 @@ def test_secrets_do_not_reach_the_lab(lab):
     assert key not in answer["text"] + lab[1].text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("tool", "arguments", "why"),
     [
@@ -516,6 +517,7 @@ def request(number, verb, **arguments):
     return {"id": number, "verb": verb, "arguments": arguments}
 
 
+@pytest.mark.long
 def test_the_schemas_of_tools_are_as_agents_know_them(lab):
     async def session(client):
         return (await client.list_tools()).tools
@@ -539,6 +541,7 @@ def undescribed(schema):
     return {**schema, "properties": fields}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("tool", "differs"),
     [("recall", {"again"}), ("context", set()), ("remember", set())],
@@ -555,12 +558,14 @@ def test_an_argument_has_the_default_and_no_wider_limits_than_the_verb(lab, tool
             assert field["minimum"] >= own.limits.lower
 
 
+@pytest.mark.long
 def test_the_number_of_a_recall_has_the_limits_of_the_verb(lab):
     limits = describe_parameters(memlab.Lab.feedback)["decision"].limits
     field = tools(lab)[3].input_schema["properties"]["recall"]
     assert (field["minimum"], field["maximum"]) == (limits.lower, limits.upper)
 
 
+@pytest.mark.long
 def test_the_fields_of_a_memory_are_described_with_their_limits(lab):
     form = tools(lab)[0].input_schema["properties"]
     assert form.keys() - MEMORY.keys() == {"replaces", "transcript"}
@@ -568,6 +573,7 @@ def test_the_fields_of_a_memory_are_described_with_their_limits(lab):
     assert form["tags"]["description"] == MEMORY["tags"].doc
 
 
+@pytest.mark.long
 def test_an_argument_is_described_by_the_first_sentence_of_the_verbs_documentation(lab):
     described = {tool.name: tool.input_schema["properties"] for tool in tools(lab)}
     for tool, own in (("recall", {"query"}), ("context", set())):

@@ -73,6 +73,7 @@ def test_the_design_is_the_contracts(pools):
     ].to_numpy() == pytest.approx(0.6)
 
 
+@pytest.mark.long
 def test_the_logged_probabilities_are_kept_unless_others_are_given(fortnight):
     pools = Pools.of(fortnight)
     key = ["decision", "memory_id"]

@@ -293,6 +293,7 @@ class TestFeedback:
         del tables["feedback"]
         assert read_tables(tables).feedback.collect().height == 0
 
+    @pytest.mark.long
     def test_outcomes_alone(self):
         tables = tiny()
         tables["feedback"] = pl.DataFrame(
@@ -307,6 +308,7 @@ class TestFeedback:
         ):
             read_tables(tables)
 
+    @pytest.mark.long
     @pytest.mark.parametrize(("duplicates", "reward"), [("last", 0.0), ("mean", 0.25)])
     def test_of_repeated_judgements_one_counts(self, duplicates, reward):
         tables = tiny()
@@ -342,6 +344,7 @@ class TestFeedback:
 
 
 class TestEmpty:
+    @pytest.mark.long
     def test_a_decision_that_showed_nothing_is_refused_kept_or_dropped(self):
         tables = tiny(decisions={"limit": [1, 1]})
         tables["exposures"] = tables["exposures"].head(1)

@@ -323,6 +323,7 @@ class TestThereAndBack:
         assert again.policies == ("mine",)
         assert_frame_equal(again.candidates.collect(), first.candidates.collect())
 
+    @pytest.mark.long
     def test_a_memory_that_was_judged_twice_has_one_row(self):
         one = read()
         twice = pl.concat(

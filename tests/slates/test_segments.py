@@ -86,6 +86,7 @@ def test_every_bit_of_a_slate_comes_back(logged):
         assert same_slates(decode(encode(slate), decision=slate.decision), again)
 
 
+@pytest.mark.long
 def test_a_slate_of_a_segment_is_read_alone():
     log = Log([plain(decision) for decision in range(1, 9)], [3, 6])
     for decision in (2, 5, 8):
@@ -113,6 +114,7 @@ def column(values, at=0, **more):
     return {name: len(sealed.parts[name]) for name in numbers}
 
 
+@pytest.mark.long
 def test_a_derivable_column_takes_little_space():
     dice = np.random.default_rng(0)
     seed, received = dice.random(2_000), dice.random(2_000)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ batches = st.lists(
 )
 
 
+@pytest.mark.long
 @given(st.lists(st.lists(st.floats(allow_nan=False), max_size=40), max_size=8))
 def test_numbers(parts):
     column = Numbers(np.float64)
@@ -20,6 +22,7 @@ def test_numbers(parts):
     assert column.values.tolist() == [value for part in parts for value in part]
 
 
+@pytest.mark.long
 @given(batches)
 def test_names(parts):
     column, flat = Names(), [name for part in parts for name in part]
@@ -54,6 +57,7 @@ def test_texts_are_sealed_when_the_delta_grows():
     assert (len(column), column.value_at(4999), column.value_at(5000)) == (5001, "x", "y")
 
 
+@pytest.mark.long
 @given(batches)
 def test_lists(parts):
     column = Lists()
@@ -64,6 +68,7 @@ def test_lists(parts):
     assert again.series("l").to_list() == flat
 
 
+@pytest.mark.long
 @given(
     st.lists(st.integers(-50, 50), min_size=1, max_size=6),
     st.lists(

@@ -244,6 +244,7 @@ def lives(draw):
     return events
 
 
+@pytest.mark.long
 @given(lives(), st.data())
 def test_prefix_and_rest_equal_all_written_down_or_not(events, data):
     cut = data.draw(st.integers(0, len(events)))
@@ -260,6 +261,7 @@ def test_prefix_and_rest_equal_all_written_down_or_not(events, data):
         ]
 
 
+@pytest.mark.long
 @given(lives())
 def test_every_name_has_one_entity_and_mentions_are_never_lost(events):
     entities = folded(events)
@@ -274,6 +276,7 @@ def test_every_name_has_one_entity_and_mentions_are_never_lost(events):
     assert roots == [entities.find_root(number) for number in range(len(entities))]
 
 
+@pytest.mark.long
 @given(lives(), st.data())
 def test_a_merge_and_its_split_change_nothing(events, data):
     entities = folded(events)

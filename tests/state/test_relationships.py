@@ -71,6 +71,7 @@ def test_agents_do_not_share_a_relationship(trigrams, statements):
         assert lab.agents.relationships()["agent"].to_list() == sorted(expected)
 
 
+@pytest.mark.long
 def test_feedback_without_an_agent_or_an_outcome_moves_no_trust(companion):
     companion.feedback(1, "success")
     assert companion.agents.relationships().height == 0

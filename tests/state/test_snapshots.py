@@ -36,6 +36,7 @@ def with_a_flipped_bit(snapshot):
     file.write_bytes(data)
 
 
+@pytest.mark.long
 def test_a_readable_snapshot_is_kept(state, tmp_path):
     first = save_snapshot(state, tmp_path)
     written = (first / "manifest.json").stat().st_mtime_ns
@@ -43,6 +44,7 @@ def test_a_readable_snapshot_is_kept(state, tmp_path):
     assert (first / "manifest.json").stat().st_mtime_ns == written
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "harm",
     [

@@ -112,6 +112,7 @@ def test_successes_of_a_decision_in_the_order_in_which_they_came():
     assert (judged.successes(1), judged.successes(2), judged.successes(3)) == ((3, 5), (4,), ())
 
 
+@pytest.mark.long
 def test_only_the_latest_decisions_are_kept():
     events = [
         Event(n, 0, "feedback", {"decision": n, "memory": 1, "outcome": "success"})

@@ -13,6 +13,7 @@ ROWS = hnp.arrays(
 )
 
 
+@pytest.mark.long
 @given(ROWS)
 def test_a_direction_has_length_1_and_a_zero_vector_has_none(vectors):
     length = np.linalg.norm(compute_directions(vectors, compute_centre(vectors)), axis=1)

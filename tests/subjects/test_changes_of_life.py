@@ -65,6 +65,7 @@ def read_triples(text):
     return [Triple(fact.subject, fact.predicate, fact.value) for fact in read_facts(text)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("before", "after"), CHANGES)
 @pytest.mark.parametrize("late", [False, True], ids=["in order", "told late"])
 def test_a_change_ends_what_was_so_before_in_whatever_order_it_is_told(clock, before, after, late):

@@ -50,6 +50,7 @@ def herd(lab):
     return lab
 
 
+@pytest.mark.long
 def test_memories_of_equal_meaning_are_a_cluster_with_weighted_edges(herd):
     assert parts(herd) == [list(range(1, 11)), list(range(11, 21))]
     state = herd.io.store.state
@@ -69,6 +70,7 @@ def test_memories_of_equal_meaning_are_a_cluster_with_weighted_edges(herd):
     assert ids.tolist() == [1, 2]
 
 
+@pytest.mark.long
 def test_a_second_search_finds_the_same_and_writes_nothing(herd):
     before = herd.io.store.journal.head
     again = herd.graph.clusters.find()
@@ -77,6 +79,7 @@ def test_a_second_search_finds_the_same_and_writes_nothing(herd):
     assert herd.io.store.journal.head == before
 
 
+@pytest.mark.long
 def test_a_cluster_keeps_number_and_name_while_its_members_stay_together(herd):
     names = dict(herd.graph.clusters.frame().select("cluster", "name").iter_rows())
     herd.remember([*(f"{text} again" for text in GOATS), *BREAD])
@@ -91,6 +94,7 @@ def test_a_cluster_keeps_number_and_name_while_its_members_stay_together(herd):
     }
 
 
+@pytest.mark.long
 def test_inactive_memories_are_no_members_and_an_empty_cluster_ends(herd):
     herd.forget(list(range(11, 21)))
     clusters = herd.graph.clusters.find()
@@ -145,6 +149,7 @@ class TestJoining:
         grown.upkeep.maintain()
         assert grown.io.store.journal.head == head, "what did not join is not asked about again"
 
+    @pytest.mark.long
     def test_the_threshold_is_the_cosine_less_the_mean(self, grown):
         (part,) = self.near(grown, 0.01).change.join
         (cosine,) = [
@@ -161,6 +166,7 @@ class TestJoining:
 class TestRefinement:
     """Centroids go where their members are, near clusters become one, empty ones end."""
 
+    @pytest.mark.long
     def test_a_centroid_moves_to_its_members(self, herd):
         before = get_centroids(herd.io.store.state).all[1].centroid
         herd.forget([1, 2, 3])
@@ -172,6 +178,7 @@ class TestRefinement:
         unit = found.centroids.astype(float)
         assert np.linalg.norm(unit, axis=1) == pytest.approx(1)
 
+    @pytest.mark.long
     def test_near_clusters_merge_into_the_larger_and_keep_its_name(self, herd):
         # each counts as near whatever lies within twice a radius
         herd.policies.use(fond("memlab", cluster_merge=2))
@@ -197,6 +204,7 @@ class TestRefinement:
         assert dict(result.frame.select("cluster", "what").iter_rows())[2] == "gone"
         assert list(get_centroids(herd.io.store.state).live) == [1]
 
+    @pytest.mark.long
     def test_refining_resets_the_count_even_without_moves(self, herd):
         herd.recall("goat")
         assert herd.io.store.state.projections["recalls"].since_refined == 1
@@ -204,6 +212,7 @@ class TestRefinement:
         assert herd.io.store.state.projections["recalls"].since_refined == 0
 
 
+@pytest.mark.long
 class TestUpkeep:
     """``maintain`` does what is due."""
 
@@ -268,6 +277,7 @@ class TestAnotherEmbedder:
             assert current_clusters(lab.io.store.state) is not None
 
 
+@pytest.mark.long
 def test_memories_changed_during_the_search_are_left_out(herd):
     """``clustered`` is given what was sought in an older state."""
     state = herd.io.store.state

@@ -56,6 +56,7 @@ class TestSharedSuccess:
         associative.feedback(hits[2], "success")
         assert set(pairs(associative)) == {tuple(sorted((hits[0].id, hits[2].id)))}
 
+    @pytest.mark.long
     def test_a_success_that_is_said_twice_counts_once(self, associative):
         hits = associative.recall("note of the bakery", limit=2)
         for hit in (hits[0], hits[1], hits[0], hits[1], hits[1]):
@@ -147,6 +148,7 @@ class TestEdges:
         with associative.io.store.reading() as state:
             assert strengthen_pairs(state, associative.policies.pack, [(1, 2)]).strengthen is None
 
+    @pytest.mark.long
     def test_memories_due_for_deletion_are_unchanged(self, associative):
         hits = associative.recall("note of the bakery", limit=4)
         gone = hits[1]
@@ -214,6 +216,7 @@ class TestCommonTag:
         with lab.io.store.reading() as state:
             assert find_common_tag(state, lab.policies.pack, np.arange(5)) is None
 
+    @pytest.mark.long
     def test_the_others_get_it_and_their_edge_to_it(self, trigrams, clock):
         with memlab.open(embedder=trigrams, clock=clock, pack="cascade") as lab:
             given = [["rust"], ["rust", "ci"], ["ci", "x"], []]

@@ -207,10 +207,12 @@ class TestASummary:
             range(1, 31)
         )
 
+    @pytest.mark.long
     def test_takes_part_in_recall_in_their_place(self, old):
         consolidation = old.upkeep.consolidation.run()
         assert {hit.id for hit in old.recall("goat hay salt", limit=10)} <= set(consolidation.ids)
 
+    @pytest.mark.long
     def test_says_what_they_are_about_and_sentences_of_its_members_within_the_budget(self, old):
         consolidation = old.upkeep.consolidation.run()
         texts = set(old.memories["text"].head(30))
@@ -242,6 +244,7 @@ class TestASummary:
         ]
         assert "hay" in write_summary(only, load_embedder(None), 120, language="english").lower()
 
+    @pytest.mark.long
     def test_weighs_what_its_members_weighed(self, lab, clock):
         created = []
         for n in range(6):
@@ -286,6 +289,7 @@ class TestASummary:
         )
         assert row["valid_from"].isoformat() == f"{created[0]}+00:00"
 
+    @pytest.mark.long
     def test_the_most_important_member_stays_active_next_to_the_summary(self, old, clock):
         old.edit(4, importance=0.7)
         consolidation = old.upkeep.consolidation.run(keep=1)
@@ -307,6 +311,7 @@ class TestASummary:
             assert ("Ann:" in text or "Bob:" in text) is (project is None)
 
 
+@pytest.mark.long
 class TestTheWayBack:
     @pytest.mark.long
     def test_is_what_was_before(self, old):
@@ -408,6 +413,7 @@ class TestTheWayBack:
         assert {lab[id].status for id in (1, 2, 3, 20)} == {"active"}
 
 
+@pytest.mark.long
 class TestOnceAndWhole:
     def test_a_second_call_writes_nothing(self, old):
         old.upkeep.consolidation.run()
@@ -498,6 +504,7 @@ class TestPrivacy:
             marks = {word.strip(".") for word in row["text"].split() if word.startswith("mark-")}
             assert marks == {f"mark-{row['visibility']}-{row['creator']}-{row['project']}"}
 
+    @pytest.mark.long
     def test_a_summary_from_outside_goes_through_the_gate(self, old):
         consolidation = old.upkeep.consolidation.run(
             summarise=lambda texts: "The key is AKIAIOSFODNN7EXAMPLE"

@@ -178,6 +178,7 @@ class TestUntrusted:
 
 
 class TestSessions:
+    @pytest.mark.long
     def test_injections_are_known_after_reopening(self, disk):
         with disk() as lab:
             lab.remember("tabs or spaces: tabs")
@@ -187,6 +188,7 @@ class TestSessions:
             assert len(lab.context("tabs?", session="s"))
             assert len(lab.context("tabs?", session="other", project="api"))
 
+    @pytest.mark.long
     def test_each_agent_has_a_prompt_of_its_own(self, lab):
         lab.remember("tabs or spaces: tabs")
         for viewer in (None, "agent:coder", "agent:reviewer"):
@@ -324,6 +326,7 @@ class TestDeciding:
             lab.context("task", **arguments)
 
 
+@pytest.mark.long
 class TestSlates:
     @pytest.mark.long
     def test_feedback_and_attribution_belong_to_it(self, lab):
@@ -437,6 +440,7 @@ class TestSlates:
             assert "wednesday-x" not in repr(bodies)
 
 
+@pytest.mark.long
 class TestViewers:
     @pytest.fixture
     def farm(self, lab):
@@ -469,6 +473,7 @@ class TestViewers:
 
 
 class TestMetrics:
+    @pytest.mark.long
     def test_tokens_injected_referenced_and_saved(self, lab, clock):
         turns = [
             {
@@ -585,6 +590,7 @@ def test_hashed_vectors_do_for_a_context(clock):
         assert ": tabs" in lab.context("tabs").text
 
 
+@pytest.mark.long
 def test_a_note_says_its_day_where_the_pack_asks_for_it(clock):
     with memlab.open(clock=clock) as lab:
         lab.remember("We booked the Sunroute in Tokyo", at="2026-01-05")
@@ -609,6 +615,7 @@ def long_text(topic, words):
     return f"The {topic} was discussed. " + " ".join(f"Word {n} is said." for n in range(words))
 
 
+@pytest.mark.long
 def test_results_fill_the_budget_whatever_the_limit_is(clock):
     with memlab.open(clock=clock) as lab:
         lab.remember([f"Deploy {n} went to the harbour cluster" for n in range(60)], linking="off")
@@ -637,6 +644,7 @@ def test_a_memory_that_does_not_fit_is_skipped_and_shown_by_its_best_sentence(cl
         assert "- 2026-03-01, Ben: The harbour opens at nine" in context.text
 
 
+@pytest.mark.long
 def test_what_scores_far_below_the_best_result_is_left_out(clock):
     with memlab.open(clock=clock) as lab:
         lab.remember("The harbour key hangs behind the door")

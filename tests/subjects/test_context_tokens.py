@@ -75,6 +75,7 @@ def check_contexts(name, seed, clock, *, contexts):
         assert (max(lengths) > 0) == (name != "too much")
 
 
+@pytest.mark.long
 def test_more_memories_fit_where_the_caller_counts_fewer_tokens(clock):
     with memlab.open(clock=clock) as lab:
         lab.remember([f"The harbour has the key number {n} in its drawer" for n in range(60)])
@@ -87,6 +88,7 @@ def test_more_memories_fit_where_the_caller_counts_fewer_tokens(clock):
         assert len(same) >= len(few) - 1  # 16 tokens are spare for the marks
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [

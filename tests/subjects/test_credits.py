@@ -51,6 +51,7 @@ def feedback(lab):
     return lab.slates().feedback.collect()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("question", "answer", "memory"),
     [
@@ -87,6 +88,7 @@ def test_attributed_feedback_has_its_own_source_and_changes_no_memory(lab):
     )
 
 
+@pytest.mark.long
 def test_the_same_answer_twice_changes_nothing(lab):
     hits = lab.recall("Who approves deploys?")
     lab.agents.credits.answer("Priya Natarajan does.", hits)
@@ -97,6 +99,7 @@ def test_the_same_answer_twice_changes_nothing(lab):
     assert len(lab.log) == seen + 1
 
 
+@pytest.mark.long
 def test_of_several_answers_the_greatest_credit_counts(lab):
     hits = lab.recall("Who approves deploys?")
     lab.agents.credits.answer("Someone called Bob, on Wednesday.", hits)
@@ -107,6 +110,7 @@ def test_of_several_answers_the_greatest_credit_counts(lab):
     assert rows.select("memory_id").is_unique().all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", ["stated", "attributed"])
 def test_stated_feedback_replaces_attributed_feedback(lab, first):
     hits = lab.recall("Who approves deploys?")
@@ -123,6 +127,7 @@ def test_stated_feedback_replaces_attributed_feedback(lab, first):
     assert row["reward"].to_list() == [0.0]
 
 
+@pytest.mark.long
 def test_a_memory_that_the_user_corrects_was_misleading(lab):
     hits = lab.recall("Who approves deploys?")
     lab.agents.credits.answer("Priya Natarajan does.", hits)
@@ -133,6 +138,7 @@ def test_a_memory_that_the_user_corrects_was_misleading(lab):
     assert feedback(lab).filter(pl.col("memory_id") == 3)["reward"].to_list() == [0.0]
 
 
+@pytest.mark.long
 def test_an_answer_that_has_none_gives_no_credit_and_one_that_says_nothing_new_none_at_all(lab):
     hits = lab.recall("Who approves deploys?")
     assert set(
@@ -144,6 +150,7 @@ def test_an_answer_that_has_none_gives_no_credit_and_one_that_says_nothing_new_n
         )
 
 
+@pytest.mark.long
 def test_only_what_was_shown_can_be_credited(lab):
     hits = lab.recall("Who approves deploys?", limit=1)
     credit = lab.agents.credits.answer(
@@ -153,6 +160,7 @@ def test_only_what_was_shown_can_be_credited(lab):
     assert set(feedback(lab)["memory_id"]) <= set(hits.ids)
 
 
+@pytest.mark.long
 def test_memories_purged_since_are_left_out(lab):
     hits = lab.recall("Who approves deploys?")
     lab.purge(3)

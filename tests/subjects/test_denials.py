@@ -72,6 +72,7 @@ def test_the_order_of_storing_does_not_matter(old, new):
     assert lab.memories["status"].to_list() == ["active", "superseded"]
 
 
+@pytest.mark.long
 def test_turns_other_projects_and_statements_with_more_confidence_stay():
     old, new = RETIRED[0]
     lab = memlab.open()

@@ -39,6 +39,7 @@ def test_an_operation_belongs_to_the_last_recall_too(lab):
     assert (row["decision"], row["source"]) == (hits.decision, "operation")
 
 
+@pytest.mark.long
 def test_the_last_recall_is_known_after_a_snapshot(tmp_path):
     with memlab.open(tmp_path / "lab") as lab:
         lab.remember("goats climb")

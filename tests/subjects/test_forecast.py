@@ -292,6 +292,7 @@ class TestTransitions:
                 last = curve.sort("at")[what].to_list()[-1]
                 assert steps.is_empty() or steps["to"].to_list()[-1] == last
 
+    @pytest.mark.long
     def test_memories_outside_recall_are_not_followed(self, lab):
         lab.policies.use(alone("factgraph"))
         lab.remember("x", confidence=0.3)
@@ -300,6 +301,7 @@ class TestTransitions:
 
 
 class TestAsked:
+    @pytest.mark.long
     def test_the_live_pack_unless_said_and_nothing_is_written(self, lab):
         lab.policies.use(alone("companion"))
         lab.remember(["a", "b"])
@@ -358,6 +360,7 @@ class TestAsked:
         assert html_of(result)
 
 
+@pytest.mark.long
 class TestFigure:
     @pytest.mark.long
     def test_a_panel_for_each_pack_and_a_line_for_each_memory(self, lab):

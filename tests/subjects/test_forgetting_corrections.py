@@ -32,6 +32,7 @@ def status(request):
     return request.param
 
 
+@pytest.mark.long
 def test_the_first_handle_reaches_every_correction(lab, status):
     done = VERBS[status](lab, 1)
     assert done.ids == (1, 2, 3)
@@ -53,6 +54,7 @@ def test_several_handles_of_one_memory_count_once(lab, status):
     assert VERBS[status](lab, [2, 3, 1]).ids == (2, 3, 1)
 
 
+@pytest.mark.long
 def test_restore_by_the_first_handle_undoes_the_act(lab, status):
     before = statuses(lab)
     VERBS[status](lab, 1)
@@ -100,6 +102,7 @@ def test_a_newer_fact_is_no_correction():
         assert lab[2].status == "active"
 
 
+@pytest.mark.long
 def test_a_purge_removes_the_named_memory_alone_and_lists_its_corrections(lab):
     done = lab.purge(1)
     assert done.ids == (1,)
@@ -138,6 +141,7 @@ def test_an_agent_forgets_and_restores_its_own_by_the_first_handle():
         assert statuses(lab) == ["superseded", "active"]
 
 
+@pytest.mark.long
 def test_the_command_line_says_which_corrections_were_reached(tmp_path):
     path = str(tmp_path / "lab")
     with memlab.open(path) as lab:

@@ -279,6 +279,7 @@ class TestWhoMayTakeWhosePlace:
         lab.remember(new, linking="now")
         assert lab.memories["status"].to_list() == ["superseded", "active"]
 
+    @pytest.mark.long
     def test_turns_are_never_dropped(self, lab: memlab.Lab) -> None:
         decides(lab, "merge")
         rows = [{"text": "ok", "kind": "turn"}] * 5 + [{"text": "ok"}] * 2
@@ -299,6 +300,7 @@ class TestFactgraph:
             f"{value}: {fields['predicate']}", value=value, confidence=confidence, **fields
         )
 
+    @pytest.mark.long
     def test_a_surer_value_of_a_single_valued_predicate_supersedes(self, facts: memlab.Lab) -> None:
         self.state(facts, "Rome", 0.8)
         self.state(facts, "Oslo", 0.95)
@@ -315,6 +317,7 @@ class TestFactgraph:
         assert set(facts.memories["superseded_by"]) == {None}
         assert (2, 1, "contradicts") in edges(facts)
 
+    @pytest.mark.long
     def test_a_predicate_with_many_values_keeps_them(self, facts: memlab.Lab) -> None:
         self.state(facts, "Ben", 0.95, predicate="knows")
         self.state(facts, "Cleo", 0.95, predicate="knows")

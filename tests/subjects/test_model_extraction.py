@@ -38,6 +38,7 @@ def extracted(lab, messages, content, **options):
         return lab.agents.extract(messages, model=LanguageModel(url, "small", retries=0), **options)
 
 
+@pytest.mark.long
 def test_its_proposals_are_those_of_the_rules(lab):
     result = extracted(lab, SAID, answer([FACT], [MEMORY]), agent="tutor", session="monday")
     fact, memory = result
@@ -135,6 +136,7 @@ def test_an_object_is_in_its_quotation_or_in_the_answered_question(lab):
     assert not facts_of([question, reply], "Mars", "Yes, I do.")
 
 
+@pytest.mark.long
 def test_the_first_twenty_are_taken(lab):
     facts = [changed(predicate=f"is-{number}") for number in range(500)]
     result = extracted(lab, SAID, answer(facts))
@@ -307,6 +309,7 @@ def test_long_messages_go_in_requests_of_their_own(lab):
     assert [len(read_prompt(body)) for _, _, body in requests] == [1, 1, 1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["words", "cut off", "too long"])
 def test_one_message_without_a_usable_answer_does_not_take_others_along(lab, how):
     def respond(body, _):
@@ -394,6 +397,7 @@ WORK = [
 ]
 
 
+@pytest.mark.long
 def test_lessons_of_a_session_are_those_of_the_model(lab):
     with serving(lambda body, _: completion({"facts": [], "lessons": [LESSON]})) as (url, requests):
         learned = lab.agents.end_session("work", WORK, model=LanguageModel(url, "small"))
@@ -411,6 +415,7 @@ def test_lessons_of_a_session_are_those_of_the_model(lab):
     assert lab.memories["text"].to_list() == ["Ruff needs --fix to sort imports"]
 
 
+@pytest.mark.long
 def test_lessons_of_messages_that_the_model_did_not_read_are_those_of_rules(lab):
     by_rules = lab.agents.end_session("work", WORK, store=False)
     with serving(lambda body, _: completion("no")) as (url, _):
@@ -431,6 +436,7 @@ def test_ungrounded_lessons_are_dropped(lab, fields):
     assert sum(learned.extracted.asked.dropped.values()) == 1
 
 
+@pytest.mark.long
 def test_lessons_of_a_model_are_few(lab):
     many = [LESSON | {"text": f"Lesson {number} on ruff"} for number in range(400)]
     with serving(lambda body, _: completion({"lessons": many})) as (url, _):

@@ -143,6 +143,7 @@ def test_a_context_for_a_module_has_its_memories_of_all_folders(clock, tmp_path)
         assert set(context.frame["memory_id"]) == {1, 2}
 
 
+@pytest.mark.long
 def test_without_a_map_a_file_is_known_by_the_subject_of_its_name(clock):
     with memlab.open(pack="workbench", clock=clock) as lab:
         lab.remember(

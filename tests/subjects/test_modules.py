@@ -105,6 +105,7 @@ class TestScan:
             ("lint", "ruff check .", "pyproject.toml"),
         }
 
+    @pytest.mark.long
     def test_conventions_are_for_review_and_can_be_remembered(
         self, lab: memlab.Lab, shop: Path
     ) -> None:

@@ -164,6 +164,7 @@ class TestPropose:
         lab.remember("Ana lives in Rome", project="q")
         assert lab.questions.propose()["query"].to_list() == ["What does the user prefer?"]
 
+    @pytest.mark.long
     def test_proposals_count_only_when_accepted(self, lab):
         proposed = lab.questions.propose()
         assert proposed["wants"].to_list() == [[1], [3]]
@@ -235,6 +236,7 @@ class TestPropose:
             lab.remember("I live in Bergen", speaker="Emi")
             assert lab.questions.propose()["query"].to_list() == ["Where does Emi live?"]
 
+    @pytest.mark.long
     def test_a_message_is_asked_for_by_a_phrase_of_its_own(self):
         with memlab.open() as lab:
             lab.remember(
@@ -302,6 +304,7 @@ class TestInfer:
         lab.feedback(lab.recall("where does Ana live?")[0], "success")
         assert lab.questions.infer()["query"].to_list() == ["where does Ana live?"]
 
+    @pytest.mark.long
     def test_a_question_by_hand_is_kept(self, lab):
         lab.feedback(lab.recall("tabs or spaces?")[0], "success")
         lab.questions.add("tabs or spaces?", wants=2)
@@ -312,6 +315,7 @@ class TestInfer:
         assert lab.questions.infer().is_empty()
 
 
+@pytest.mark.long
 class TestHistory:
     @pytest.mark.long
     def test_each_change_is_an_event(self, lab):
@@ -354,6 +358,7 @@ class TestHistory:
 
 
 class TestPrivacy:
+    @pytest.mark.long
     def test_another_viewer_does_not_see_them(self, lab):
         lab.remember("Eve keeps a ferret", creator="agent:a", visibility="private")
         lab.questions.add("does Eve have a pet?", wants=[4])

@@ -95,6 +95,7 @@ class TestWhatIsAsked:
             assert sorted(part["ids"]) == sorted(hits.ids)
 
 
+@pytest.mark.long
 class TestCascade:
     def test_helpful_and_not(self, opened):
         with opened("cascade", strength=3.0, confidence=0.5) as lab:
@@ -113,6 +114,7 @@ class TestCascade:
             assert column(lab, "confidence") == [1.0, 0.0, 0.5]
 
 
+@pytest.mark.long
 class TestCompanion:
     @pytest.mark.long
     def test_a_recall_adds_five_to_the_current_strength(self, opened, clock):
@@ -135,6 +137,7 @@ class TestCompanion:
             assert column(lab, "strength") == before
 
 
+@pytest.mark.long
 class TestWorkbench:
     def test_confidence_grows_with_retrieval_and_drops_when_it_is_wrong(self, opened):
         with opened("workbench", confidence=0.5) as lab:
@@ -186,6 +189,7 @@ class TestFsrs:
                     [c.difficulty for c in cards.values()], rel=1e-12
                 )
 
+    @pytest.mark.long
     def test_a_success_is_good_and_a_failure_again(self, opened, clock):
         with opened("fsrs") as lab, opened("fsrs") as rated:
             for outcome, rating in (("success", 3), ("fail", 1), ("success", 3)):
@@ -311,6 +315,7 @@ class TestElapsed:
             lab.feedback(hits[0], "success")
             assert column(lab, "stability")[hits[0].id - 1] == 5.0
 
+    @pytest.mark.long
     def test_uses_at_one_instant_and_a_clock_that_goes_back(self, opened, clock):
         with opened(self.MARK) as lab:
             clock.advance(days=2)

@@ -18,6 +18,7 @@ def purged(lab, *ids):
     return find_differences(before, lab.io.store.state, np.array(ids) - 1)
 
 
+@pytest.mark.long
 def test_a_name_that_a_purged_text_begins_with_stays(lab):
     lab.facts.add("Adele Quuxley", "likes", "cheese")
     lab.facts.entities.declare("Adele Quuxley", type="person", aliases=["Adele Q."])
@@ -32,6 +33,7 @@ def test_a_name_that_a_purged_text_begins_with_stays(lab):
     assert lab.facts.add("adele q.", "likes", "tea").subject == "Adele Quuxley"
 
 
+@pytest.mark.long
 def test_a_name_that_is_the_purged_text_has_one_placeholder_everywhere(lab):
     lab.facts.entities.declare("Quokka", aliases=["Bettong"])
     lab.facts.add("Ada", "likes", "tea")
@@ -74,6 +76,7 @@ def test_a_split_name_counts_the_remaining_uses(lab):
     assert {counted["Alex"], counted["Alex of Oslo"]} == {1}
 
 
+@pytest.mark.long
 def test_a_cluster_has_the_same_name_in_its_register_its_edges_and_its_summary(lab):
     lab.remember([f"xylophonists play quokka tunes {number % 2}" for number in range(6)])
     lab.remember([f"deploys go out on tuesdays {number}" for number in range(6)])
@@ -84,6 +87,7 @@ def test_a_cluster_has_the_same_name_in_its_register_its_edges_and_its_summary(l
     assert set(edges["to"]) <= set(lab.graph.clusters.frame()["name"])
 
 
+@pytest.mark.long
 def test_notes_are_cut_and_operations_are_whole_or_gone(lab):
     lab.remember("The xylophonist keeps goats")
     lab.remember(
@@ -99,6 +103,7 @@ def test_notes_are_cut_and_operations_are_whole_or_gone(lab):
     assert notes.rows()[1:] == [("He said: . So.", '(recall "goats" 2)', None), (None, None, None)]
 
 
+@pytest.mark.long
 def test_why_a_policy_was_installed_may_quote_what_is_gone(disk):
     with disk() as lab:
         lab.remember("The xylophonist keeps goats")
@@ -168,6 +173,7 @@ def test_differences_are_found_in_each_part(lab, trigrams, clock):
 NAMES = ["Q", "Qo", "Qol", "Quol", "Quoll", "Quolle"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("field", ["speaker", "project", "branch", "creator", "subject"])
 def test_a_name_of_four_letters_or_more_goes_from_an_expression_that_filtered_a_recall(
@@ -183,6 +189,7 @@ def test_a_name_of_four_letters_or_more_goes_from_an_expression_that_filtered_a_
     assert hits.decision
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_that_a_memory_that_stays_bears_stays_in_the_expression(lab, name):
     lab.remember(

@@ -63,10 +63,12 @@ class TestPolicies:
         assert lab.score("actr").policies == ("actr",)
         assert lab.score().policies == ()
 
+    @pytest.mark.long
     def test_a_policy_of_another_slot(self, lab):
         none = "(defpolicy eligible [age-days] (> age-days 1e9))"
         assert values(lab.score({"none": none}), "none") == [0, 0, 0, 0]
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("policies", "error"),
         [
@@ -191,6 +193,7 @@ class TestInstall:
         assert not [one for one in recwarn if one.category is RankingWarning]
 
 
+@pytest.mark.long
 class TestOneFormOfLabels:
     @pytest.mark.long
     def test_bench(self, lab):

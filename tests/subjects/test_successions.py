@@ -141,6 +141,7 @@ def words(count: int, letter: str) -> str:
     return text[:count].rstrip().ljust(count, letter)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", [-200, -1, 0, 1, 200])
 @pytest.mark.parametrize("old", [20, 750, 1400])
 def test_two_texts_become_one_of_at_most_what_an_embedder_reads(old: int, more: int) -> None:

@@ -71,6 +71,7 @@ def test_a_new_file_joins_its_module_and_secrets_and_strange_paths_do_not(mapped
     assert ".env" not in str(files)
 
 
+@pytest.mark.long
 def test_touched_files_survive_reopening_and_another_scan(disk, tree):
     with disk() as lab:
         lab.agents.modules.scan(tree, project="shop")
@@ -132,6 +133,7 @@ def test_absolute_paths_count_by_the_end_that_is_known():
     assert known_path("/elsewhere/x.py", files) is None
 
 
+@pytest.mark.long
 class TestCommand:
     def run(self, *words, text=None):
         return CliRunner().invoke(main, list(map(str, words)), input=text)

@@ -186,6 +186,7 @@ def test_a_pass_that_was_stopped_is_finished_by_the_next(opened, rows, now, bloc
 
 
 class TestStatuses:
+    @pytest.mark.long
     def test_a_fact_is_staged_confirmed_retracted_and_cleaned_up(self, lab, clock):
         lab.policies.use(alone("factgraph"))
         lab.remember("Ann lives in Rome", status="active")
@@ -278,6 +279,7 @@ class TestLabels:
             (id, "label", None, "same", lab.memories["changed"][0]) for id in (1, 2)
         ]
 
+    @pytest.mark.long
     def test_null_leaves_the_label_that_was_there(self, lab, clock):
         lab.policies.install("label", '(fn [age-days] (if (< age-days 1) "new" null))')
         lab.remember("a")
@@ -286,6 +288,7 @@ class TestLabels:
         assert not lab.upkeep.maintain()
         assert statuses_by_id(lab)[1] == ("active", "new")
 
+    @pytest.mark.long
     def test_a_memory_that_leaves_recall_keeps_its_last_label(self, lab, clock):
         lab.policies.use(alone("companion"))
         lab.remember("a")
@@ -294,12 +297,14 @@ class TestLabels:
         lab.upkeep.maintain()
         assert statuses_by_id(lab)[1] == ("deleted", "vivid")
 
+    @pytest.mark.long
     def test_another_pack_has_other_words(self, lab):
         lab.remember("a")
         lab.upkeep.maintain()
         lab.policies.use(alone("associative"))
         assert lab.upkeep.maintain().frame.select("from", "to").rows() == [("vivid", "emerging")]
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "created", ["0001-01-02", "1815-12-10", "1970-01-01", "2200-01-01", "9998-01-01"]
     )
@@ -309,6 +314,7 @@ class TestLabels:
         assert statuses_by_id(lab)[1][1] == ("vivid" if created > "2026" else "fragment")
 
 
+@pytest.mark.long
 def test_a_change_at_a_later_instant_waits_for_the_clock(lab, clock):
     lab.policies.use(alone("companion"))
     lab.remember("a")
@@ -323,6 +329,7 @@ def test_a_change_at_a_later_instant_waits_for_the_clock(lab, clock):
     assert lab.upkeep.maintain().frame.select("id", "to").rows() == [(1, "hazy"), (2, "clear")]
 
 
+@pytest.mark.long
 def test_a_transition_is_an_event_that_folds_without_a_policy(trigrams):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.memlab"

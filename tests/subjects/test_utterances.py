@@ -180,6 +180,7 @@ def test_any_text_has_features_and_case_does_not_matter(text: str) -> None:
     Statement(text).denies(Statement(text[::-1]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "unit",
     [

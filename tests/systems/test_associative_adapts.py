@@ -79,6 +79,7 @@ class TestSpreading:
         expected = spread({1: 1.0, 5: 1.0}, graph(), steps=steps, damping=0.7, threshold=threshold)
         assert got == pytest.approx(expected)
 
+    @pytest.mark.long
     def test_a_recall_spreads_from_what_is_near_the_question(self, agent):
         slate = agent.recall("cold cache", log=False).slate.frame
         seeds = {
@@ -88,6 +89,7 @@ class TestSpreading:
         for row in slate.iter_rows(named=True):
             assert row["activation"] == pytest.approx(expected[row["memory_id"]])
 
+    @pytest.mark.long
     def test_a_trace_multiplies_along_the_strongest_paths(self, agent):
         frame = agent.upkeep.operations.run("(trace 1 2)")[0].value.frame
         got = {
@@ -106,6 +108,7 @@ class TestSpreading:
         assert any(p == pytest.approx(0.54) for p in products)
 
 
+@pytest.mark.long
 class TestScores:
     @pytest.mark.long
     def test_the_score_of_a_recall(self, agent, clock):

@@ -19,6 +19,7 @@ def edges(lab):
     return lab.edges.filter(to_kind="memory").select("relation", "weight", "reinforcements").rows()
 
 
+@pytest.mark.long
 def test_five_recalls_of_both_strengthen_their_edge_five_times(lab):
     lab.graph.link(1, 2, weight=0.3)
     for _ in range(5):

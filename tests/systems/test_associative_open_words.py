@@ -11,6 +11,7 @@ def lab(tmp_path, clock):
         yield lab
 
 
+@pytest.mark.long
 def test_types_and_relations_as_the_agent_calls_them(lab):
     lab.upkeep.operations.run(
         '(remember "tabs align" "insight" 0.8 "30d" ["t"]) (remember "use tabs" "fact")'

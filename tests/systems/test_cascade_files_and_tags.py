@@ -67,6 +67,7 @@ def verified(lab, texts, query):
     return lab.agents.verify(hits, [id for id in ids if id in hits.ids])
 
 
+@pytest.mark.long
 def test_memories_that_share_a_context_and_no_tag_get_one(lab):
     done = verified(
         lab,
@@ -86,6 +87,7 @@ def test_a_word_that_one_of_them_lacks_is_no_tag(lab):
     assert done.tag is None
 
 
+@pytest.mark.long
 def test_a_memory_alone_shares_nothing_and_a_tag_of_two_is_enough(lab):
     assert verified(lab, ["our redis keeps the carts"], "redis carts").tag is None
     for text in ("our kafka is in the cellar", "our kafka is on the roof"):

@@ -161,6 +161,7 @@ def boosted(lab, scores, now):
 
 
 class TestRetrieval:
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "question",
         [
@@ -181,6 +182,7 @@ class TestRetrieval:
         best = sorted(expected, key=lambda id: (-round(expected[id], 12), id))[:10]
         assert list(slate.shown) == best
 
+    @pytest.mark.long
     def test_a_tag_leads_to_what_has_no_word_in_common(self, lab):
         hits = lab.recall("tabs or spaces?", log=False)
         third = next(hit for hit in hits if hit.id == 3)
@@ -193,6 +195,7 @@ class TestRetrieval:
         lab.policies.install("spread", "(fn [weight] 0)", reason="without edges")
         assert 3 not in lab.recall("tabs or spaces?", log=False).ids
 
+    @pytest.mark.long
     def test_a_cluster_and_an_older_version_are_reached(self, lab):
         cache = lab.recall("redis cache", log=False)
         assert dict(zip(cache.ids, [hit.score for hit in cache], strict=True))[8] == pytest.approx(
@@ -201,6 +204,7 @@ class TestRetrieval:
         deploys = {hit.id: hit.score for hit in lab.recall("friday deploy", status=ALL, log=False)}
         assert deploys[6] == pytest.approx(0.3 * 0.7 * 1.5), "derived from a seed, one edge away"
 
+    @pytest.mark.long
     def test_recent_use_lifts_and_the_lift_fades_in_a_day(self, lab, clock):
         def score(id):
             return next(
@@ -221,6 +225,7 @@ class TestRetrieval:
 
 
 class TestWarnings:
+    @pytest.mark.long
     def test_a_negative_memory_surfaces_when_its_trigger_matches(self, lab, clock):
         assert 9 not in lab.recall("print the menu", log=False).ids
         hits = lab.recall("then print(token) to the console", log=False)
@@ -258,6 +263,7 @@ class TestConfidence:
                 )
 
 
+@pytest.mark.long
 class TestAfterEachRetrieval:
     @pytest.mark.long
     def test_a_life_of_verdicts_and_feedback(self, lab, clock):
@@ -354,6 +360,7 @@ class TestAfterEachRetrieval:
                 assert is_refinement_due(state, lab.policies.pack) is (count == 50)
 
 
+@pytest.mark.long
 class TestSeasons:
     def test_a_season_is_switched_on_by_the_caller(self, lab):
         lab.remember("tabs freeze until monday", season="release-week", linking="off")

@@ -20,6 +20,7 @@ def test_trust_that_is_given_weighs_instead_of_that_of_the_provenance(lab):
     assert by_id == pytest.approx({1: 0.08, 2: 0.8})
 
 
+@pytest.mark.long
 def test_a_rejected_result_is_no_use_and_a_verified_one_counts_once(lab, clock):
     lab.remember("redis cache for sessions", confidence=0.5)
     lab.remember("redis cache for pages", confidence=0.5, linking="off")
@@ -36,6 +37,7 @@ def test_a_rejected_result_is_no_use_and_a_verified_one_counts_once(lab, clock):
     ]
 
 
+@pytest.mark.long
 def test_a_rejection_takes_back_its_own_recall_and_no_other(lab, clock):
     lab.remember("redis cache for sessions", confidence=0.5)
     clock.advance(hours=1)
@@ -50,6 +52,7 @@ def test_a_rejection_takes_back_its_own_recall_and_no_other(lab, clock):
     assert uses[:3].tolist() == [second.slate.at, first.slate.at - 3_600_000_000, uses[2]]
 
 
+@pytest.mark.long
 def test_the_fold_of_a_prefix_and_the_rest_agree_after_a_rejection(tmp_path, clock):
     with memlab.open(tmp_path / "lab", pack="cascade", clock=clock) as lab:
         lab.remember("redis cache for sessions")

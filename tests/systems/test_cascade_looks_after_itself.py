@@ -9,6 +9,8 @@ import pytest
 import memlab
 from memlab.subjects.clusters.registers import Recalls
 
+pytestmark = pytest.mark.long
+
 NOTES = [
     "The build on CI fails when the redis container is missing",
     "Redis listens on port 6380 in the build on CI",

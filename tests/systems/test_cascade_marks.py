@@ -10,6 +10,7 @@ def lab_of(pack="cascade"):
     return memlab.open(pack=pack, clock=clock), clock
 
 
+@pytest.mark.long
 def test_an_inference_of_a_year_ago_is_marked_and_a_fresh_one_is_not():
     lab, clock = lab_of()
     lab.remember("The parser was slow because of regular expressions", provenance="inferred")

@@ -43,6 +43,7 @@ def test_a_second_telling_adds_a_record(clock):
         assert [at.day for at in chain["at"]] == [1, 4]
 
 
+@pytest.mark.long
 def test_a_correction_is_part_of_the_chain(clock):
     with memlab.open(pack="cascade", clock=clock) as lab:
         memory = told_twice(lab, clock)
@@ -87,6 +88,7 @@ def test_a_purge_takes_the_records_of_what_goes(clock, tmp_path):
         assert "colleague" not in repr([event.body for event in lab.io.store.journal.events()])
 
 
+@pytest.mark.long
 def test_a_viewer_sees_the_provenance_of_visible_memories(clock):
     with memlab.open(pack="cascade", clock=clock) as lab:
         private = {"visibility": "private", "creator": "agent:coder"}

@@ -19,6 +19,7 @@ def standing(lab):
     return lab.memories.select("status", "superseded_by").rows()
 
 
+@pytest.mark.long
 def test_link_supersedes_retires_the_older(lab):
     lab.graph.link(2, 1, "supersedes")
     assert standing(lab) == [("superseded", 2.0), ("active", None)]
@@ -26,6 +27,7 @@ def test_link_supersedes_retires_the_older(lab):
     assert 1 not in lab.recall("deploy on Tuesdays", log=False).ids
 
 
+@pytest.mark.long
 def test_a_verifier_that_names_the_relation_does_the_same(lab):
     hits = lab.recall("deploy on Tuesdays or Wednesdays")
     lab.agents.verify(hits, lambda hits: Verdict(hits, relations={(2, 1): "supersedes"}))
@@ -39,6 +41,7 @@ def test_no_circle_closes(lab):
     assert lab.edges.filter(to_kind="memory").height == 2
 
 
+@pytest.mark.long
 def test_the_older_comes_back_once_the_newer_is_wrong(lab):
     lab.graph.link(2, 1, "supersedes")
     with pytest.raises(memlab.InputError, match="superseded by memory 2"):

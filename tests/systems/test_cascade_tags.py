@@ -9,6 +9,8 @@ from click.testing import CliRunner
 import memlab
 from memlab.ui.cli import main
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def lab():

@@ -5,6 +5,8 @@ import pytest
 
 import memlab
 
+pytestmark = pytest.mark.long
+
 
 def embed(texts):
     """Embed texts so that all texts about Ada are near."""

@@ -21,6 +21,7 @@ def lab(clock):
         yield opened
 
 
+@pytest.mark.long
 def test_weights_of_one_recall_are_those_of_the_formula(lab):
     (_, old) = sorted(
         lab.recall("painting the sea in oil", params={"near": -1}, log=False),

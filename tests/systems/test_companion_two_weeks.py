@@ -155,6 +155,7 @@ def test_a_recall_adds_five_to_what_is_left(story):
     assert (row["access"], row["accessed"]) == (1, from_micros(MONDAY + 6 * DAY))
 
 
+@pytest.mark.long
 def test_a_week_old_memory_is_gone_by_the_end(story):
     """Said a week before: clear by Monday, then hazy, a fragment, and softly deleted after 20.6 days in all."""
     told = story.told[story.ids["bus"]]

@@ -9,6 +9,8 @@ import memlab
 from memlab.io.ingest import conversation, read_locomo
 from memlab.ui.demo import CONVERSATION
 
+pytestmark = pytest.mark.long
+
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 
 

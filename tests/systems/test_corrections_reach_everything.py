@@ -5,6 +5,8 @@ import pytest
 
 import memlab
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def clock():

@@ -8,6 +8,8 @@ import stories
 
 import memlab
 
+pytestmark = pytest.mark.long
+
 DESIGNS = ("cascade", "companion", "workbench", "associative", "factgraph")
 
 PUBLISHED = {"cascade": 14, "companion": 14, "workbench": 15, "associative": 15, "factgraph": 5}

@@ -83,6 +83,7 @@ def test_a_frame_does_what_an_edit_of_each_row_does_as_one_event(data):
             assert again.edge_frame().equals(whole.edge_frame())
 
 
+@pytest.mark.long
 def test_the_result_says_how_many_rows_changed(lab):
     frame = lab.memories.select("id", importance=pl.Series([0.5, 0.9, 0.5, 0.8]))
     changed = lab.edit(frame)
@@ -94,6 +95,7 @@ def test_the_result_says_how_many_rows_changed(lab):
     assert head(lab) == before
 
 
+@pytest.mark.long
 def test_texts_follow_the_event_of_the_other_values(lab):
     before = head(lab)
     frame = lab.memories.with_columns(
@@ -105,6 +107,7 @@ def test_texts_follow_the_event_of_the_other_values(lab):
     assert lab.memories.filter(status="active")["importance"].to_list() == [0.9] * 4
 
 
+@pytest.mark.long
 def test_two_versions_of_a_memory_are_one_memory(lab):
     lab.edit(1, text="The user prefers spaces")
     lab.edit(lab.memories.filter(pl.col("id").is_in([1, 5])).with_columns(importance=pl.lit(0.9)))
@@ -145,6 +148,7 @@ def test_the_event_is_hidden_purged_exported_and_replayed(tmp_path):
         assert lab.memories["importance"].to_list()[:4] == [0.9] * 4
 
 
+@pytest.mark.long
 def test_an_injected_memory_may_be_injected_again(lab):
     first = lab.context("tabs", session="s").text
     assert "tabs" in first

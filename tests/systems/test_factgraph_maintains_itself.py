@@ -52,6 +52,7 @@ def test_the_end_of_a_conversation_promotes_and_retracts(lab, clock, way):
     assert lab.log["kind"].to_list().count("maintain") == 1
 
 
+@pytest.mark.long
 def test_nothing_is_written_where_nothing_changes(lab):
     lab.upkeep.maintain()
     before = lab.log["kind"].to_list().count("maintain")
@@ -67,6 +68,7 @@ def test_another_pack_leaves_it_to_upkeep(clock):
         assert "maintain" not in lab.log["kind"].to_list()
 
 
+@pytest.mark.long
 def test_a_lab_that_is_only_read_is_not_maintained(lab, clock):
     clock.advance(days=180)
     lab.agents.end_session("s", TURNS, store=False)

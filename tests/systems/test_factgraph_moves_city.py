@@ -103,6 +103,7 @@ def test_the_same_fact_again_is_the_same_fact(lab):
     assert len(lab.facts.frame()) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("confidence", "source", "factor"), [(0.3, "conversation", 1.0), (0.25, "file", 1.5)]
 )

@@ -5,6 +5,7 @@ import pytest
 import memlab
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "spelled", ["lives_in", "lives-in", "livesIn", "Lives in", "lives In", "LIVES_IN"]
 )

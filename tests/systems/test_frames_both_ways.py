@@ -9,6 +9,8 @@ import pytest
 import memlab
 from memlab.kernel.schema import MEMORY
 
+pytestmark = pytest.mark.long
+
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 

@@ -149,6 +149,7 @@ def test_never_the_same_memory_twice_in_a_session(project):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pack", ["cascade", "memlab", "workbench", "companion"])
 def test_a_trigger_surfaces_a_warning_and_a_procedure(pack, clock):
     """Quoted triggers surface a memory for any task: "ship it" a procedure, and "println!" a warning."""

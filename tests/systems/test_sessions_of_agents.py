@@ -82,6 +82,7 @@ def test_a_correction_takes_credit_back(lab):
     assert credits["reward"].to_list() == [0.0]
 
 
+@pytest.mark.long
 def test_a_repeated_before_is_the_same_exchange(lab):
     session = lab.agent("coder").session("s1")
     session.before("When do deploys go out?")
@@ -139,6 +140,7 @@ def test_an_error_of_the_block_is_the_one_to_see(lab):
         chat(lab.agent("coder").session("s3"), end=end)
 
 
+@pytest.mark.long
 def test_a_reader_stores_nothing(lab):
     session = lab.agent("guest", role="reader").session("s1")
     session.before("When do deploys go out?")

@@ -5,6 +5,8 @@ import pytest
 import memlab
 from memlab.kernel.state import Change, build_values
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def lab():

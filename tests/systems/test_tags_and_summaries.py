@@ -54,6 +54,7 @@ def test_a_summary_at_write_where_the_pack_asks_for_it(clock, tmp_path):
         assert (short, given, procedure) == ("short", "mine", None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pack", ["memlab", "companion", "factgraph", "associative"])
 def test_other_packs_add_nothing(clock, pack):
     with memlab.open(pack=pack, clock=clock) as lab:

@@ -39,6 +39,7 @@ def texts(learned, rule):
     return [item.text for item in learned.extracted if item.rule == rule]
 
 
+@pytest.mark.long
 def test_each_analyzer_finds_its_own(learned):
     _, found = learned
     assert texts(found, "breakthrough") == ["The root cause was an unpinned dependency."]
@@ -49,6 +50,7 @@ def test_each_analyzer_finds_its_own(learned):
     assert texts(found, "cue") == ["Important: the runner has only two cores."]
 
 
+@pytest.mark.long
 def test_tools_that_led_to_success_are_a_procedure(learned):
     lab, _ = learned
     procedure = lab.memories.filter(pl.col("kind") == "procedure").row(0, named=True)
@@ -57,6 +59,7 @@ def test_tools_that_led_to_success_are_a_procedure(learned):
     assert procedure["title"] == "Fix the failing build on CI."
 
 
+@pytest.mark.long
 def test_warnings_are_surfaced_by_name(learned):
     lab, _ = learned
     assert "Don't use moment.js in CI." in [
@@ -64,12 +67,14 @@ def test_warnings_are_surfaced_by_name(learned):
     ]
 
 
+@pytest.mark.long
 def test_here_is_what_i_learned_in_a_few_lines(learned):
     _, found = learned
     assert found.text.startswith("Here is what I learned:\n- Found out: The root cause")
     assert 4 <= len(found.text.splitlines()) <= 7
 
 
+@pytest.mark.long
 def test_all_of_it_says_its_session_agent_and_confidence(learned):
     lab, found = learned
     memories = lab.memories
@@ -79,6 +84,7 @@ def test_all_of_it_says_its_session_agent_and_confidence(learned):
     assert set(memories["provenance"]) <= {"user-stated", "inferred"}
 
 
+@pytest.mark.long
 def test_conflicts_are_detected(clock):
     with memlab.open(pack="workbench", clock=clock) as lab:
         lab.agents.end_session("monday", ["I prefer tabs for indentation."])
@@ -102,6 +108,7 @@ def test_the_turns_that_a_lab_holds_are_read(clock):
             lab.agents.end_session("tuesday")
 
 
+@pytest.mark.long
 def test_a_lesson_is_learned_once(learned):
     lab, found = learned
     again = lab.agents.end_session("tuesday", SESSION, agent="coder", project="api")
@@ -113,6 +120,7 @@ def test_a_lesson_is_learned_once(learned):
     assert len(lab) < 2 * len(found.extracted)
 
 
+@pytest.mark.long
 def test_words_are_open_where_the_pack_says_so(clock):
     with memlab.open(pack="associative", clock=clock) as lab:
         lab.agents.end_session("monday", SESSION)

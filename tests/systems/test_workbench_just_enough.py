@@ -62,6 +62,7 @@ def test_a_task_that_nothing_fits_has_the_rules_alone(workbench):
     ] == [rule.id]
 
 
+@pytest.mark.long
 def test_the_floor_is_a_parameter_of_the_policy(workbench):
     source = workbench.policies.pack.policies["inject"].source
     workbench.policies.install("inject", source.replace("(param :fits 0.3", "(param :fits -1"))
@@ -83,6 +84,7 @@ class TestNothingTwice:
         assert set(second.repeated) == set(first.ids)
         assert "shown before" in repr(second)
 
+    @pytest.mark.long
     def test_injected_memories_are_not_shown_again_and_shown_ones_not_injected(self, workbench):
         agent = workbench.agents("coder", project="p", session="monday")
         unique = set(agent.context(TASK).hits.ids)
@@ -110,6 +112,7 @@ class TestNothingTwice:
                 )
         assert (len(hits), hits.repeated) == (0, (1,))
 
+    @pytest.mark.long
     def test_other_packs_repeat(self, clock):
         with memlab.open(clock=clock) as lab:
             lab.remember("Deploys go out on Tuesdays")
@@ -125,6 +128,7 @@ class TestNothingTwice:
         assert (metrics["contexts"], metrics["searches"]) == (0, 1)
 
 
+@pytest.mark.long
 def test_metrics_have_latencies_and_an_unknown_saving_is_none(workbench):
     workbench.context(TASK, project="p")
     workbench.remember("One more thing", project="p")
@@ -145,6 +149,7 @@ class TestRedaction:
         assert workbench[memory.id].redacted == ()
         assert workbench.log.filter(kind="remember")["what"][-1] == "redacted: AWS access key"
 
+    @pytest.mark.long
     def test_agents_and_corrections_are_told_too(self, workbench):
         with pytest.warns(memlab.RedactionWarning):
             memory = workbench.agents("coder", project="p").remember(self.KEY)

@@ -52,6 +52,7 @@ def texts(lab: memlab.Lab, question: str, **more: Any) -> list[str]:
     return [hit.text for hit in lab.recall(question, project="api", log=False, **more)]
 
 
+@pytest.mark.long
 def test_confidence_begins_at_a_half(project: memlab.Lab) -> None:
     assert set(project.memories["confidence"]) == {0.5}
 
@@ -82,12 +83,14 @@ def test_a_contradiction_deprecates_the_old_one_and_says_so(project: memlab.Lab)
     )
 
 
+@pytest.mark.long
 def test_denying_a_convention_contradicts_it(project: memlab.Lab) -> None:
     project.remember("Never use tabs for indentation", kind="convention", **CODER)
     assert row_of(project, 1)["status"] == "superseded"
     assert "contradicts" in project.edges["relation"].to_list()
 
 
+@pytest.mark.long
 def test_a_near_duplicate_merges_into_the_one_that_is_there(project: memlab.Lab) -> None:
     again = project.remember(
         "The database runs its migrations with alembic upgrade head.",
@@ -100,6 +103,7 @@ def test_a_near_duplicate_merges_into_the_one_that_is_there(project: memlab.Lab)
     assert row_of(project, 2)["strength"] == row_of(project, 3)["strength"] + 1
 
 
+@pytest.mark.long
 def test_another_port_is_not_the_same_memory(project: memlab.Lab) -> None:
     other = project.remember(
         "Integration tests need the redis container on port 6390", kind="gotcha", **CODER
@@ -107,12 +111,14 @@ def test_another_port_is_not_the_same_memory(project: memlab.Lab) -> None:
     assert (other.id, row_of(project, 3)["status"]) == (5, "active")
 
 
+@pytest.mark.long
 def test_only_the_three_nearest_are_compared(project: memlab.Lab) -> None:
     project.policies.install("link", '(fn [pair/rank] "related")', reason="see who is met")
     project.remember("Use linters", kind="convention", **CODER)
     assert project.edges.filter(pl.col("source") == 5).height == 3
 
 
+@pytest.mark.long
 def test_lessons_of_a_branch_stay_in_the_branch(project: memlab.Lab) -> None:
     """On its branch the team tries spaces; the others go on with tabs until it is merged."""
     on = {**CODER, "branch": "spaces"}
@@ -124,6 +130,7 @@ def test_lessons_of_a_branch_stay_in_the_branch(project: memlab.Lab) -> None:
     assert "Use spaces for indentation now" in texts(project, question, branch="spaces")
 
 
+@pytest.mark.long
 def test_another_project_is_not_touched(project: memlab.Lab) -> None:
     project.remember(
         "Use spaces for indentation now", kind="convention", **{**CODER, "project": "web"}

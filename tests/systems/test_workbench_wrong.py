@@ -11,6 +11,7 @@ def lab(clock):
         yield lab
 
 
+@pytest.mark.long
 def test_restore_gives_back_what_deprecate_took(lab, clock):
     memory = lab.remember("Use spaces", kind="convention")
     lab.forget(memory, how="deprecate", reason="flagged by the user")
@@ -20,6 +21,7 @@ def test_restore_gives_back_what_deprecate_took(lab, clock):
     assert lab.memories.select("confidence", "status").rows() == [(0.5, "active")]
 
 
+@pytest.mark.long
 def test_restore_undoes_the_last_flag_and_again(lab):
     memory = lab.remember("Use spaces", kind="convention")
     for _ in range(3):

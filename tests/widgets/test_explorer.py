@@ -38,6 +38,7 @@ def test_enter_is_a_logged_recall_and_the_thumbs_are_its_feedback(explorer, aske
     assert explorer.judged == {str(first.id): "success"}
 
 
+@pytest.mark.long
 def test_terms_sum_to_the_score(explorer, ask):
     for hit in explorer.hits:
         found = ask(explorer, "explain", memory=hit.id)
@@ -166,6 +167,7 @@ def test_a_page_without_python_has_the_hits_as_a_table(explorer):
     assert "<img" not in data["text/html"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bad", [{"limit": 51}, {"limit": 0}, {"question": 5}, {"pack": 7}])
 def test_a_constructor_refuses_what_it_cannot_show(asked, bad):
     with pytest.raises(memlab.InputError):

@@ -52,6 +52,7 @@ def test_another_hash_is_a_fault(found):
     assert view.fault == ""
 
 
+@pytest.mark.long
 def test_a_page_without_python_has_the_front(found):
     html = page_of(memlab.widgets.FrontView(found))
     assert found.front["hash"][0][:12] in html

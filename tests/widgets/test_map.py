@@ -98,6 +98,7 @@ def test_a_neighbourhood_has_the_edges_of_a_memory_and_its_nearest(chart, asked,
     assert ask(chart, "graph", seeds=1, most=2)["nodes"].height == 2
 
 
+@pytest.mark.long
 def test_activation_spreads_step_by_step_as_the_lab_says(chart, asked, ask):
     before = asked.log.height
     for other in (2, 3):

@@ -169,6 +169,7 @@ def test_without_labels_and_feedback_nothing_is_traced(lab):
     assert "memlab.open()" in overview.cell
 
 
+@pytest.mark.long
 def test_an_empty_lab_has_an_overview(ask):
     lab = memlab.open()
     overview, questions = Overview(lab), QuestionList(lab)

@@ -300,6 +300,7 @@ def test_a_hit_is_explained_by_the_draft(studio, ask, type_text):
     assert "candidates of this recall" in ask(studio, "explain", memory=99)
 
 
+@pytest.mark.long
 def test_the_words_of_the_slot_have_their_docs(studio, ask):
     words = {name: (kind, shape, doc) for name, kind, shape, doc in ask(studio, "words")["words"]}
     assert words["similarity"][0] == "num feature"

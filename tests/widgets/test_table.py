@@ -92,6 +92,7 @@ def test_a_search_by_word_wants_all_words_in_any_case(table):
     assert (shown(table), table.fault) == ([], "")
 
 
+@pytest.mark.long
 def test_a_search_by_meaning_is_not_logged_and_has_the_best_first(table, asked, ask):
     before = asked.log.height
     ask(table, "show", **{**ALL, "search": "when do deploys go out?", "by": "meaning"})
@@ -114,6 +115,7 @@ def test_pages_follow_what_is_written_elsewhere(table, asked, ask):
     assert shared(table, "about")["memories"] == 7
 
 
+@pytest.mark.long
 def test_a_text_is_corrected_by_one_that_supersedes_it(table, asked, ask):
     new = ask(table, "edit", memory=2, text="Deploys go out on Wednesdays")["memory"]
     assert asked[new].text == "Deploys go out on Wednesdays"
@@ -138,6 +140,7 @@ def test_forget_restore_pin_and_wrong_are_verbs_of_the_lab(table, asked, ask, fr
     assert events["kind"].to_list()[-1] == "remember"
 
 
+@pytest.mark.long
 def test_conflicts_in_use_can_be_filtered(table, asked, ask):
     asked.graph.link(1, 5, "contradicts")
     ask(table, "show", **{**ALL, "filters": {"conflict": [True]}})
@@ -196,6 +199,7 @@ def test_two_tables_on_one_lab_show_what_the_other_wrote(table, asked, ask):
     assert other.filters == {}
 
 
+@pytest.mark.long
 def test_a_selection_goes_from_the_map_to_the_table_and_back(table, asked):
     chart = MemoryMap(asked)
     table.link(chart)

@@ -68,6 +68,7 @@ def test_any_text_comes_through(source: str) -> None:
     assert "<" not in re.sub(r'</?(?:pre|span)(?: style="[^"<>]*")?>', "", page)
 
 
+@pytest.mark.long
 @given(st.text())
 def test_a_terminal_is_not_steered(source: str) -> None:
     text = ANSI.sub("", highlight(source, "terminal"))
