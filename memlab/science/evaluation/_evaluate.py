@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,7 +19,6 @@ from memlab.kernel.slates import Slates
 from memlab.science.batch import Workers, run_tasks
 from memlab.science.evaluation._credited import credited_note
 from memlab.science.evaluation._evaluation import (
-    Between,
     Evaluation,
     PolicyValue,
     name_verdict,
@@ -47,6 +46,7 @@ from memlab.science.evaluation._partial import find_files, partial, sum_file
 from memlab.science.evaluation._prepared import (
     Estimator,
     HasSlates,
+    Prepared,
     Settings,
     check_estimator,
     prepare,
@@ -54,6 +54,7 @@ from memlab.science.evaluation._prepared import (
 )
 from memlab.science.evaluation._reward_model import select_features
 from memlab.science.evaluation._rows import (
+    Ranked,
     describe_assumptions,
     name_logging,
     rank_policies,
@@ -232,10 +233,33 @@ def evaluate(
         cluster=cluster,
         position=position,
     )
-    settings, log, schema, lab = prepared.settings, prepared.log, prepared.schema, slates.lab
+    return _evaluate_prepared(slates, prepared, baseline, labels, metric)
+
+
+class _Part(NamedTuple):
+    """What feedback or labels contribute to an evaluation.
+
+    ``method`` is the method of the intervals.
+    """
+
+    ranked: Ranked
+    method: str
+    settings: Settings
+    notes: Iterable[str]
+
+
+def _evaluate_prepared(
+    slates: Slates,
+    prepared: Prepared,
+    baseline: str | None,
+    labels: pl.DataFrame | None,
+    metric: str | None,
+) -> Evaluation:
+    """Evaluate the policies on a log in memory, by its feedback or by ``labels``."""
+    log, schema, lab = prepared.log, prepared.schema, slates.lab
     kind = "recall"
     if labels is None:
-        check_estimator(estimator, log.silent)
+        check_estimator(prepared.settings.estimator, log.silent)
     elif len(log):
         # One number of ranks for all recalls: a setting may have made the list of one recall shorter.
         cut = int(np.bincount(log.limit).argmax())
@@ -257,44 +281,33 @@ def evaluate(
         if target.unscored
     ]
     if labels is None:
-        rows, needed, method, between, learned = _evaluate_feedback(
-            targets,
-            log,
-            settings,
-            baseline,
-            select_features(log, prepared.features, schema),
-            name_logging(prepared.rankers, log.packs),
-        )
-        is_random = (log.propensity > 0) & (log.propensity < 1)
-        notes += learned + describe_assumptions(
-            settings.missing,
-            log.silent,
-            without_chance=not is_random.any() and not np.isnan(log.propensity).all(),
-            pool_unknown=bool(np.isnan(log.propensity[~log.exposed]).any()),
+        part, observed = (
+            _evaluate_feedback(targets, prepared, baseline),
+            observe(log, prepared.settings.level),
         )
     else:
-        rows, needed, method, settings, between, remarks = _evaluate_labels(
-            targets, log, settings, baseline, labels, kind
+        part, observed = (
+            _evaluate_labels(targets, log, prepared.settings, baseline, labels, kind),
+            None,
         )
-        notes += remarks
     return Evaluation(
-        rows=rows,
+        rows=part.ranked.rows,
         refusals=tuple(refused),
-        notes=tuple(notes),
-        settings=settings,
+        notes=(*notes, *part.notes),
+        settings=part.settings,
         baseline=baseline,
-        method=method,
+        method=part.method,
         recalls=len(log),
         clusters=log.clusters,
-        needed=needed,
+        needed=part.ranked.needed,
         given=tuple(ranker.name for ranker in prepared.rankers),
-        observed=None if labels is not None else observe(log, level),
+        observed=observed,
         _log=log,
         _targets=tuple(targets),
         _schema=schema,
         _features=prepared.features,
         _lab=lab,
-        _between=between,
+        _between=part.ranked.between,
     )
 
 
@@ -325,22 +338,15 @@ def _refuse_arguments(**arguments: object) -> None:
         )
 
 
-def _evaluate_feedback(
-    targets: Sequence[Target],
-    log: Log,
-    settings: Settings,
-    baseline: str,
-    features: Floats,
-    logging: Collection[str],
-) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Between, list[str]]:
+def _evaluate_feedback(targets: Sequence[Target], prepared: Prepared, baseline: str) -> _Part:
     """Evaluate policies on feedback.
 
-    ``logging`` are the names of the policies that logged. If every item of such a policy was shown,
-    its value is the observed reward, so no gate withholds it.
-
-    Returns the rows, the forecast of recalls, the interval method, the comparison of a pair, and
-    remarks.
+    If every item of a policy that logged was shown, its value is the observed reward, so no gate
+    withholds it.
     """
+    log, settings = prepared.log, prepared.settings
+    features = select_features(log, prepared.features, prepared.schema)
+    logging = name_logging(prepared.rankers, log.packs)
     evidence = gather_evidence(log, settings, features)
     top_ks = {target.name: evidence.top_k(target) for target in targets}
     tests, repeated = Tests(log, settings, features), dict[str, int]()
@@ -357,7 +363,7 @@ def _evaluate_feedback(
             return None
         return _state_fact(log, settings, features, top_ks[name])
 
-    rows, needed, between = rank_policies(
+    ranked = rank_policies(
         {target.name: target.kind for target in targets},
         baseline,
         settings.level,
@@ -369,7 +375,14 @@ def _evaluate_feedback(
     notes = [*_describe_estimates(evidence), *_describe_tails(log)]
     for name, count in repeated.items():
         notes += repeated_note(name, count)
-    return rows, needed, _describe_method(evidence, log), between, notes
+    is_random = (log.propensity > 0) & (log.propensity < 1)
+    notes += describe_assumptions(
+        settings.missing,
+        log.silent,
+        without_chance=not is_random.any() and not np.isnan(log.propensity).all(),
+        pool_unknown=bool(np.isnan(log.propensity[~log.exposed]).any()),
+    )
+    return _Part(ranked, _describe_method(evidence, log), settings, notes)
 
 
 def _was_shown(log: Log, top_k: TopK) -> bool:
@@ -423,14 +436,8 @@ def _evaluate_labels(
     baseline: str,
     labels: pl.DataFrame,
     kind: str,
-) -> tuple[
-    tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Settings, Between, tuple[str, ...]
-]:
-    """Evaluate policies on labels, and rank the policies by a metric of this ``kind``.
-
-    Returns the rows, the forecast of recalls, the interval method, the settings, the comparison of
-    a pair, and remarks.
-    """
+) -> _Part:
+    """Evaluate policies on labels, and rank the policies by a metric of this ``kind``."""
     labelled = measure_labels(targets, log, labels, kind, level=settings.level)
     sample, columns = labelled.sample, labelled.columns
     enough = sample.clusters >= 2
@@ -481,11 +488,9 @@ def _evaluate_labels(
         best = ordered[0].policy, ordered[1].policy
         count = recalls_for(subtract(*best), labelled.judged, settings.level)
         needed = None if count is None else (*best, count)
-    return (
+    ranked = Ranked(
         ordered,
         needed,
-        sample.method,
-        settings.by(labelled.metric),
         lambda first, second: (subtract(first, second), () if enough else (ONE_CLUSTER,)),
-        labelled.notes,
     )
+    return _Part(ranked, sample.method, settings.by(labelled.metric), labelled.notes)

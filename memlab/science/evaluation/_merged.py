@@ -80,7 +80,7 @@ def _evaluate_sums(
     names = [ranker.name for ranker in rankers if unscored[ranker.name] < log.candidates]
     kinds: dict[str, Literal["re-scored", "re-recalled"]] = dict.fromkeys(names, "re-scored")
     logging = name_logging(requested, packs)
-    rows, needed, between = rank_policies(
+    ranked = rank_policies(
         kinds,
         baseline,
         level,
@@ -90,7 +90,7 @@ def _evaluate_sums(
         lambda name: log.state_fact(name) if name in logging else None,
     )
     return Evaluation(
-        rows=rows,
+        rows=ranked.rows,
         refusals=tuple(refused),
         notes=(*log.notes, *log.describe_unscored(unscored)),
         settings=log.settings,
@@ -98,7 +98,7 @@ def _evaluate_sums(
         method=log.method,
         recalls=len(sums),
         clusters=log.clusters,
-        needed=needed,
+        needed=ranked.needed,
         given=definition.requested,
         observed=log.observe(),
         _log=log.without_recalls,
@@ -106,7 +106,7 @@ def _evaluate_sums(
         _schema=pl.Schema(),
         _features=(),
         _lab=None,
-        _between=between,
+        _between=ranked.between,
         _digest=hashlib.sha256(sums.to_bytes()).hexdigest(),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,14 @@ from memlab.science.evaluation._targets import Ranker
 from memlab.science.evaluation._tests import Gate
 
 
+class Ranked(NamedTuple):
+    """The rows of an evaluation, the forecast of recalls, and the comparison of a pair."""
+
+    rows: tuple[PolicyValue, ...]
+    needed: tuple[str, str, int] | None
+    between: Between
+
+
 def rank_policies(
     kinds: Mapping[str, Literal["re-scored", "re-recalled"]],
     baseline: str,
@@ -23,15 +31,13 @@ def rank_policies(
     compare: Callable[[str, str | None], Compared],
     measure: Callable[[Compared], Measured],
     state_fact: Callable[[str], Compared | None],
-) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, Between]:
+) -> Ranked:
     """Rank policies by their values, and withhold the values of policies with a closed gate.
 
     ``kinds`` has the policies by name. ``compare`` estimates the value of a policy and its
     difference to another, ``measure`` checks the gates of a comparison, and ``state_fact`` returns
     the observed value of a policy that logged. These functions read a log in memory, or the sums of
     a larger log.
-
-    Returns the rows, the forecast of recalls, and the comparison of a pair.
     """
     estimates, measured = {}, {}
     for name in kinds:
@@ -86,7 +92,7 @@ def rank_policies(
         assert compared.difference is not None
         return compared.difference, measure(compared).gates
 
-    return ordered, _forecast_recalls(ordered, baseline, recalls, level, compare), between
+    return Ranked(ordered, _forecast_recalls(ordered, baseline, recalls, level, compare), between)
 
 
 def _forecast_recalls(
