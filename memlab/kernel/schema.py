@@ -423,10 +423,9 @@ def is_single_valued(predicate: str, declared: str) -> bool:
     >>> is_single_valued("prefers:theme", "status prefers:*"), is_single_valued("uses", "status prefers:*")
     (True, False)
     """
-    names = declared.split()
     return any(
         predicate.startswith(name[:-1]) if name.endswith("*") else predicate == name
-        for name in names
+        for name in declared.split()
     )
 
 

@@ -229,10 +229,9 @@ def _read_memories(path: Path, format: str, fill: Callable[[_Row], None]) -> Bun
         for name, values in columns.items():
             values.append(row.memory[name])
     locations = tuple(location for location, _ in entries)
-    memories = build_memory_frame(columns)
     return Bundle(
         lab=format,
-        memories=memories,
+        memories=build_memory_frame(columns),
         source=path.name,
         locations=locations,
         left_out=dict(left_out),

@@ -649,8 +649,7 @@ def _read_csv(path: Path) -> Iterator[tuple[int, object]]:
     """Yield the non-empty fields of each row of a CSV file, after the number of the row's last line."""
     with open_text(path, "a file of questions") as file:
         try:
-            lines = _read_lines(file, path, "a file of questions")
-            reader = csv.DictReader(lines, strict=True)
+            reader = csv.DictReader(_read_lines(file, path, "a file of questions"), strict=True)
             for row in reader:
                 if None in row:
                     raise DatasetError(

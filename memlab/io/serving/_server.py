@@ -366,8 +366,7 @@ def run_http(door: Door, *, host: str, port: int, tell: Callable[[str], object])
     Requests are independent of one another, without sessions of the protocol. ``tell`` is called with the address.
     """
     bound = open_socket(port, host)
-    names = own_host_names(bound.getsockname()[1], host)
-    hosts = sorted(names)
+    hosts = sorted(own_host_names(bound.getsockname()[1], host))
     security = TransportSecuritySettings(
         allowed_hosts=hosts, allowed_origins=[f"http://{name}" for name in hosts]
     )

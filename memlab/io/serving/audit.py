@@ -90,8 +90,7 @@ class AuditLog:
         }
         data = msgspec.json.encode(line)
         data = encode_line(data, AUDIT_FILE, self._vault)
-        text = data.decode()
-        self._file.handle(LogRecord("memlab", 20, "", 0, text, None, None))
+        self._file.handle(LogRecord("memlab", 20, "", 0, data.decode(), None, None))
 
     def refuse_login(self) -> None:
         """Count a request without a valid token; log the count once per second."""

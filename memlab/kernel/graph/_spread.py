@@ -433,9 +433,8 @@ def _spread_in_waves(
         for depth in range(1, steps + 1):
             codes = layout.code(frontier)
             leaves = limits.affordable(edges, codes, activation[frontier])
-            leaving = frontier[leaves]
             _, target, passed = limits.cross(
-                edges, codes[leaves], activation[leaving], depth, pass_on
+                edges, codes[leaves], activation[frontier[leaves]], depth, pass_on
             )
             if threshold > 0:
                 strong = passed >= threshold

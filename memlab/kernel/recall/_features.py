@@ -397,8 +397,7 @@ class Candidates(Moment):
         enough words of the query.
         """
         shares, edges = np.zeros(len(self)), self.state.edges
-        updated = edges.entered(_UPDATES)
-        (own,) = is_in_sorted(self.rows, updated).nonzero()
+        (own,) = is_in_sorted(self.rows, edges.entered(_UPDATES)).nonzero()
         if not len(own):
             return shares
         question = Asked(self.query.question.text, self.query.words.language or "none")

@@ -348,10 +348,10 @@ def _fault_of(stage: Stage, run: Run) -> str | None:
     for name in stage.gives:
         if not hasattr(run, name):
             return f"did not set {name}. Set every attribute of the run that the stage declares in gives."
-    if stage.name == "select":
-        order = np.sort(run.selected.ranking.order)
-        if not np.array_equal(order, np.arange(len(run.pool))):
-            return "set an order that does not contain each candidate of the pool exactly once."
+    if stage.name == "select" and not np.array_equal(
+        np.sort(run.selected.ranking.order), np.arange(len(run.pool))
+    ):
+        return "set an order that does not contain each candidate of the pool exactly once."
     return None
 
 

@@ -48,8 +48,7 @@ class _Table:
     """
 
     def __init__(self, size: int) -> None:
-        dim = load_embedder().dim
-        self.vectors = np.zeros((size, dim), dtype=np.int8)
+        self.vectors = np.zeros((size, load_embedder().dim), dtype=np.int8)
         self.norms = np.ones(size)
         self.known = np.zeros(size, dtype=np.bool_)
 

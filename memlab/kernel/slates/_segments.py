@@ -499,8 +499,7 @@ def _transpose_bytes(values: Values) -> NDArray[np.uint8]:
 
 def _restore_bytes(data: NDArray[np.uint8], kind: str) -> Values:
     """Restore numbers from bytes reordered by ``_transpose_bytes``."""
-    size = np.dtype(kind).itemsize
-    return np.ascontiguousarray(data.reshape(size, -1).T).view(kind).ravel()
+    return np.ascontiguousarray(data.reshape(np.dtype(kind).itemsize, -1).T).view(kind).ravel()
 
 
 def _compress(values: Values) -> bytes:

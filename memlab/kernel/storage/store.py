@@ -799,8 +799,7 @@ class Store:
 
     def _embedded_texts(self, state: State, ids: range) -> list[str]:
         """Return texts with their speakers or titles, in the form in which they are embedded."""
-        prefixes = state.prefixes(id - 1 for id in ids)
-        return list(map(add_prefix, self.journal.texts(ids), prefixes))
+        return list(map(add_prefix, self.journal.texts(ids), state.prefixes(id - 1 for id in ids)))
 
     def _check_embedder(self) -> None:
         """Raise EmbedderMismatch if another process has changed the embedder.

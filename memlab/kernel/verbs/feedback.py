@@ -166,8 +166,7 @@ def _compute_change(
         ),
     )
     if outcome == "success" and decision is not None:
-        judged = state.projection(Judged)
-        others = drop_deleted(state, judged.successes(decision))
+        others = drop_deleted(state, state.projection(Judged).successes(decision))
         if row + 1 not in others:
             change += strengthen_pairs(
                 state, pack, make_pairs_with(row + 1, others, pack.count("edge-pairs"))

@@ -180,8 +180,7 @@ def _new_memory() -> Moment:
     with open_lab(clock=ManualClock()) as lab:
         lab.remember("A card.", linking="off")
         with lab.io.store.reading() as state:
-            pack = lab.policies.pack
-            return Moment(state, pack, np.zeros(1, np.int64), lab.io.store.clock())
+            return Moment(state, lab.policies.pack, np.zeros(1, np.int64), lab.io.store.clock())
 
 
 def _default(field: str) -> float:

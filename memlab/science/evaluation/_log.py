@@ -752,8 +752,7 @@ def number_queries(decisions: pl.DataFrame) -> Ints | None:
     """Return a number from 0 for each recall's query; None if a query text is missing."""
     if not decisions.height or "query" not in decisions.columns or decisions["query"].null_count():
         return None
-    texts = decisions["query"].str.strip_chars()
-    return texts.rank("dense").cast(pl.Int64).to_numpy() - 1
+    return decisions["query"].str.strip_chars().rank("dense").cast(pl.Int64).to_numpy() - 1
 
 
 def _assign_named(counted: pl.DataFrame, by: str | None) -> tuple[Ints, int, str]:
@@ -765,8 +764,7 @@ def _assign_named(counted: pl.DataFrame, by: str | None) -> tuple[Ints, int, str
         return _assign_days(counted)
     column = by or "cluster"
     _require(counted, "decisions", (column,))
-    values = counted[column]
-    codes = values.rank("dense").cast(pl.Int64).to_numpy().astype(np.float64)
+    codes = counted[column].rank("dense").cast(pl.Int64).to_numpy().astype(np.float64)
     unnamed = np.isnan(codes)
     codes[unnamed] = codes.size + 1 + np.arange(int(unnamed.sum()))
     numbers = np.unique(codes, return_inverse=True)[1].astype(np.int64)
