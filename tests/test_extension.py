@@ -28,7 +28,7 @@ from memlab.kernel.extension import forget_extension, register_extension
 from memlab.kernel.hooks import Hook, list_hooks
 from memlab.kernel.policies import FEATURES, SETTINGS, load_pack
 from memlab.kernel.recall import Stage
-from memlab.kernel.recall._plan import own_stage
+from memlab.kernel.recall._stages import own_stage
 from memlab.kernel.state import EventType, Field, Projection
 from memlab.kernel.verbs.corrections.replacing import Dependents
 from memlab.kernel.verbs.seam import Accessor

@@ -11,7 +11,7 @@ from memlab import Extension
 from memlab.kernel.extension import forget_extension
 from memlab.kernel.policies import FEATURES, load_pack
 from memlab.kernel.recall import Stage
-from memlab.kernel.recall._plan import own_stage
+from memlab.kernel.recall._stages import own_stage
 
 TALK = [
     {"text": "Did you find the kayak?", "speaker": "Ann", "session": "1", "project": "p"},

@@ -11,7 +11,8 @@ from memlab.errors import InputError
 from memlab.kernel.extension import forget_extension
 from memlab.kernel.recall import Stage
 from memlab.kernel.recall._moment import SHARED
-from memlab.kernel.recall._plan import STAGES, Plans, compile_plan, own_stage
+from memlab.kernel.recall._plan import Plans, compile_plan
+from memlab.kernel.recall._stages import STAGES, own_stage
 from memlab.kernel.slates import encode
 
 NAMES = ("find", "admit", "seed", "spread", "cut", "score", "known", "select", "explore", "log")

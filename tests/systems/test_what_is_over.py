@@ -5,7 +5,7 @@ import pytest
 
 import memlab
 from memlab.kernel.recall import Moment
-from memlab.kernel.recall._plan import is_expired
+from memlab.kernel.recall._ending import is_expired
 
 PACKS = ("memlab", "cascade", "companion", "workbench", "associative", "factgraph", "actr", "fsrs")
 

@@ -804,12 +804,6 @@ def policy_parts(source: object) -> tuple[str, tuple[str, ...], dict[str, float]
 Known = tuple[tuple[str, Value], ...]
 """Inputs by name with the value that all rows have, None for null."""
 
-_MAX_PROGRAMS = 64
-"""Maximum number of cached programs of one policy.
-
-Queries have few combinations of known inputs, so more programs mean misuse.
-"""
-
 
 class Program:
     """A policy with one result as a program over arrays of its inputs.
@@ -826,7 +820,6 @@ class Program:
             else (policy.root,)
         )
         self._arrays = ArrayProgram(root, policy.derived)
-        self._smaller: dict[Known, Program] = {}
         self.reads = tuple(name for _, name, _, _ in self._arrays.inputs)
         self.compares = self._arrays.coded
         self.aggregates = self._arrays.aggregates
@@ -844,12 +837,7 @@ class Program:
         Program
             A program that does not read these inputs.
         """
-        program = self._smaller.get(constants)
-        if program is None:
-            if len(self._smaller) >= _MAX_PROGRAMS:
-                self._smaller.clear()
-            program = self._smaller[constants] = Program(self.policy, constants)
-        return program
+        return Program(self.policy, constants)
 
     def compute(
         self,

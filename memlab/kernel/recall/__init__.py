@@ -1,5 +1,6 @@
 """Recall: from a query to a slate of scored candidates, and to hits."""
 
+from memlab.kernel.recall._ending import apply_promote, encode_words, in_recall, read_statuses
 from memlab.kernel.recall._features import Candidates
 from memlab.kernel.recall._hits import (
     WEAK,
@@ -14,7 +15,6 @@ from memlab.kernel.recall._hits import (
 from memlab.kernel.recall._mentions import named_dates
 from memlab.kernel.recall._moment import Column, Moment, Pool, columns
 from memlab.kernel.recall._pipeline import Recaller
-from memlab.kernel.recall._plan import Stage, apply_promote, encode_words, in_recall, read_statuses
 from memlab.kernel.recall._population import Filters, Population, Where, WordOrWords
 from memlab.kernel.recall._query import Question, QuestionFeatures, first_mention
 from memlab.kernel.recall._ranking import (
@@ -33,6 +33,7 @@ from memlab.kernel.recall._ranking import (
     put_among,
     rank_by_score,
 )
+from memlab.kernel.recall._stages import Stage
 
 __all__ = [
     "ADDED_SHARE",

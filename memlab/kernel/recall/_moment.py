@@ -155,18 +155,15 @@ class Reading:
         return reading or self
 
 
-_readings: dict[tuple[str, str, int], Reading] = {}
-
-
 def reading_of(policy: Policy) -> Reading:
     """Return the cached `Reading` of a policy for the currently declared features."""
-    key = policy.hash, policy.signature.slot, FEATURES.changes
-    reading = _readings.get(key)
-    if reading is None:
-        if len(_readings) > _CACHED_READINGS:
-            _readings.clear()
-        reading = _readings[key] = Reading(policy, Program(policy))
-    return reading
+    return _read_policy(policy, FEATURES.changes)
+
+
+@lru_cache(maxsize=_CACHED_READINGS)
+def _read_policy(policy: Policy, changes: int) -> Reading:
+    """Return the reading of a policy; ``changes`` counts the declarations of features."""
+    return Reading(policy, Program(policy))
 
 
 def _find_form(policy: Policy, program: Program, name: str) -> str:

@@ -23,10 +23,11 @@ from memlab.kernel.graph import EdgeBatch, spread
 from memlab.kernel.index import best, is_in_sorted
 from memlab.kernel.language import Coded
 from memlab.kernel.policies import Challenge, Pack, same_candidates
+from memlab.kernel.recall._ending import is_expired
 from memlab.kernel.recall._features import Candidates
 from memlab.kernel.recall._mentions import Triggers
 from memlab.kernel.recall._moment import Column, reading_of
-from memlab.kernel.recall._plan import STAGES, Plans, Reached, Run, Stage, is_expired
+from memlab.kernel.recall._plan import Plans, Reached, Run
 from memlab.kernel.recall._population import Population, Populations
 from memlab.kernel.recall._query import (
     NO_ENTITIES,
@@ -53,6 +54,7 @@ from memlab.kernel.recall._ranking import (
     rank_by_score,
 )
 from memlab.kernel.recall._slating import bytes_of, log
+from memlab.kernel.recall._stages import STAGES, Stage
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import State, ViewerState
 

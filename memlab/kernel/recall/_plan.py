@@ -1,359 +1,29 @@
-"""The compiled plan of a pack.
+"""The compiled plan of a pack, and the run of one recall.
 
 A plan has the settings as numbers, the stages in order, and the constant parts of the pack's
-slates.
+slates. A run is the state of a recall between stages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from memlab.errors import ExtensionError, InputError, MemlabError, UnknownName
-from memlab.kernel.base.arrays import NO_ROWS, Flags, Ints, Rows, Scores, Values
+from memlab.errors import ExtensionError, InputError, MemlabError
+from memlab.kernel.base.arrays import Rows, Scores
 from memlab.kernel.graph import SPREAD_MODES
-from memlab.kernel.language import Policy, Program, Value, possible_results
+from memlab.kernel.language import Policy, Program
 from memlab.kernel.policies import FEATURES, Challenge, Pack
+from memlab.kernel.recall._ending import Ending, analyse_ending
 from memlab.kernel.recall._features import Candidates
-from memlab.kernel.recall._moment import Moment
 from memlab.kernel.recall._query import NO_ENTITIES, About, Question, QuestionFeatures
 from memlab.kernel.recall._ranking import Selected, Selection, Shown, diversifies
-from memlab.kernel.registry import Registry
-from memlab.kernel.schema import RECALLABLE, STATUSES
+from memlab.kernel.recall._stages import STAGES, Stage
 from memlab.kernel.slates import Constants, Slate, constants_of
 from memlab.kernel.state import State
-
-# The status that a pack gives memories at an instant.
-#
-# `lab.upkeep` writes these statuses. A recall also computes them itself, so that an expired memory is neither returned
-# nor reinforced between two passes of upkeep.
-
-
-# bool[statuses]: whether memories of the status at that index take part in recall.
-_IN_RECALL = np.array([word in RECALLABLE for word in STATUSES])
-_NO_CODE = -3
-"""The code of a null result. It differs from every status and from -1, the code of null in columns."""
-
-# The results of a policy that is always false; statuses as Python strings, for policies that compare them.
-_NEVER = frozenset({("const", False)})
-_WORDS: Values = np.array(STATUSES, dtype=object)
-
-
-def in_recall(status: Ints) -> Flags:
-    """Return a mask of the statuses that take part in recall.
-
-    Statuses are indices into ``STATUSES``.
-    """
-    return np.asarray(_IN_RECALL[status])
-
-
-def read_statuses(state: State, rows: Rows) -> Ints:
-    """Return the status of each row as an index into ``STATUSES``.
-
-    The state's own codes may differ, because a snapshot of an older version may order the words otherwise.
-    """
-    status = state.names["status"]
-    return np.array([STATUSES.index(word) for word in status.vocabulary])[status.codes[rows]]
-
-
-class Ending(NamedTuple):
-    """The memories that a pack's ``promote`` and ``forget`` could remove from recall.
-
-    The memories are derived from the texts of the policies.
-    """
-
-    promotes: Literal["none", "mortal", "any"]
-    """Which memories ``promote`` could remove from recall; "mortal": only those with a time to live."""
-    forgets: bool
-
-    def possible(self, state: State) -> bool:
-        """Return whether the policies could remove any memory of ``state`` from recall."""
-        if self.forgets or self.promotes == "any":
-            return True
-        return self.promotes == "mortal" and state.numbers["ttl_days"].has_values
-
-
-def analyse_ending(pack: Pack) -> Ending:
-    """Return which memories ``promote`` and ``forget`` could remove from recall.
-
-    ``promote`` and ``forget`` are slots of the pack.
-    """
-    promote, forgets = pack.policies["promote"], _may_forget(pack.policies["forget"])
-    if _stays(possible_results(promote, {})):
-        return Ending("none", forgets)
-    mortal = _stays(possible_results(promote, {"ttl-days": None}))
-    return Ending("mortal" if mortal else "any", forgets)
-
-
-def is_expired(moment: Moment) -> Flags:
-    """Return which memories ``promote`` or ``forget`` removes from recall.
-
-    Only memories whose stored status takes part in recall count. The possible results of a policy
-    are derived from its text. Most packs can only remove memories with a time to live, so this
-    takes 7 microseconds if no memory has one.
-    """
-    over = np.zeros(len(moment), dtype=np.bool_)
-    promoting, forgets = _to_promote(moment), _may_forget(moment.pack.policies["forget"])
-    if not len(promoting) and not forgets:
-        return over
-    before = read_statuses(moment.state, moment.rows)
-    after = before.copy()
-    if len(promoting):
-        part = moment
-        if len(promoting) < len(moment):
-            part = Moment(moment.state, moment.pack, moment.rows[promoting], moment.now)
-        after[promoting] = apply_promote(part, before[promoting])[1]
-        over = ~_IN_RECALL[after]
-    if forgets:
-        standing = moment
-        if (after != before).any():
-            standing = Moment(moment.state, moment.pack, moment.rows, moment.now)
-            standing.give(status=_WORDS[after])
-        gone, nulls = standing.ask(moment.pack.policies["forget"])
-        over = over | (gone if nulls is None else gone & ~nulls)
-    return np.asarray(over & _IN_RECALL[before])
-
-
-# Without the cache, every recall would evaluate the policy once for each status.
-@lru_cache(maxsize=256)
-def _may_forget(policy: Policy) -> bool:
-    """Return whether a ``forget`` policy could remove a recallable memory."""
-    if set(policy.inputs) <= {"status"} and not policy.derived:
-        return any(policy.row({"status": word} if policy.inputs else {}) for word in RECALLABLE)
-    return possible_results(policy, {}) != _NEVER
-
-
-def _to_promote(moment: Moment) -> Rows:
-    """Return the positions of memories whose status ``promote`` might change."""
-    promotes = analyse_ending(moment.pack).promotes
-    if promotes == "any":
-        return np.arange(len(moment))
-    if promotes == "none" or not moment.state.numbers["ttl_days"].has_values:
-        return NO_ROWS
-    return np.flatnonzero(~np.isnan(moment.number("ttl_days")))
-
-
-def _stays(results: frozenset[tuple[str, Value]] | None) -> bool:
-    """Return whether none of a policy's possible results removes a memory from recall; False if unknown.
-
-    A null result keeps the status. ``results`` is None if the possible results are unknown.
-    """
-    return results is not None and all(
-        result == ("input", "status") or (result[0] == "const" and result[1] in (None, *RECALLABLE))
-        for result in results
-    )
-
-
-def apply_promote(moment: Moment, before: Ints) -> tuple[Moment, Ints]:
-    """Apply ``promote`` until statuses settle; return the moment and the statuses.
-
-    Statuses are indices into ``STATUSES``.
-
-    Raises
-    ------
-    InputError
-        If the statuses have not settled after one evaluation for each status.
-    """
-    policy, after = moment.pack.policies["promote"], before
-    for _ in STATUSES:
-        codes, words = encode_words(*moment.ask(policy))
-        indices = np.array([*map(_status_index, words), _NO_CODE])
-        new = np.where((codes >= 0) & _IN_RECALL[after], indices[codes], after)
-        moved = new != after
-        if not moved.any():
-            return moment, after
-        # Evaluate again, because other features may depend on the status.
-        after, moment = new, Moment(moment.state, moment.pack, moment.rows, moment.now)
-        moment.give(status=_WORDS[after])
-    index = int(np.argmax(moved))
-    raise InputError(
-        f"The promote policy of {moment.pack.name} keeps changing the status of memory "
-        f'{moment.rows[index] + 1}; the last was "{STATUSES[after[index]]}". Change the '
-        "policy so that it stops at some status."
-    )
-
-
-def _status_index(status: str) -> int:
-    """Return the index of a status in ``STATUSES``. Raises UnknownName for another word."""
-    if status not in STATUSES:
-        raise UnknownName("status", status, STATUSES)
-    return STATUSES.index(status)
-
-
-def encode_words(values: Values, nulls: Flags | None) -> tuple[Ints, tuple[str, ...]]:
-    """Encode strings as indices into their distinct values, or -1 for null.
-
-    There are few distinct words, and each costs one comparison of the whole column.
-    """
-    codes = np.full(len(values), -1)
-    words: list[str] = []
-    left = np.ones(len(values), dtype=np.bool_) if nulls is None else ~nulls
-    if values.dtype == object:
-        left &= values != None  # noqa: E711  elementwise
-    while left.any():
-        word = str(values[int(np.argmax(left))])
-        same = left & (values == word)
-        codes[same] = len(words)
-        words.append(word)
-        left &= ~same
-    return codes, tuple(words)
-
-
-# The stages of a recall as a table: what each stage reads, what it sets, and its function.
-#
-# query -> find -> admit -> seed -> spread -> cut -> score -> known -> select -> explore -> log
-#
-# An extension may replace a stage (``Extension(stages=...)``). The replacement must set the same attributes.
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One step of a recall.
-
-    Parameters
-    ----------
-    name
-        The name of a stage in ``STAGES``, such as ``"score"``.
-    doc
-        One sentence that says what the stage does.
-    reads, gives
-        The attributes of a ``Run`` that the stage reads, and those that it sets.
-    run
-        The function of the stage. The function takes the ``Run`` and returns nothing.
-    owner
-        The extension that declares the stage, with its version. memlab sets it.
-
-    Examples
-    --------
-    >>> own_stage("score").gives
-    ('scores',)
-    """
-
-    name: str
-    doc: str
-    reads: tuple[str, ...]
-    gives: tuple[str, ...]
-    run: Callable[[Any], None] = field(compare=False)
-    owner: str = ""
-
-
-class Stages(Registry[Stage]):
-    """The stages of a recall in order.
-
-    A stage of an extension replaces memlab's own until the extension is removed.
-    """
-
-    def __init__(self) -> None:
-        super().__init__("stage", kind="stages", about="doc", check=_describe_stage_fault)
-        self._builtin: dict[str, Stage] = {}
-
-    def declare(self, stages: Iterable[Stage]) -> None:
-        """Declare memlab's own stages in order."""
-        self._builtin = {stage.name: stage for stage in stages}
-        self._items = dict(self._builtin)
-        self.changes += 1
-
-    def refusal(self, item: Stage) -> str | None:
-        """Return why ``item`` cannot replace a stage, or None if it can."""
-        if (fault := _describe_stage_fault(item)) is not None:
-            return fault
-        own = self._builtin.get(item.name)
-        if own is None:
-            return f"There is no stage {item.name}. An extension replaces one of {', '.join(self._builtin)}."
-        if missing := [name for name in own.gives if name not in item.gives]:
-            return f"The stage {item.name} must give {' and '.join(own.gives)}; this one lacks {' and '.join(missing)}."
-        present = self._items[item.name]
-        if (
-            present.owner
-            and item.owner
-            and present.owner.rpartition(" ")[0] != item.owner.rpartition(" ")[0]
-        ):
-            return f"The stage {item.name} is replaced by the extension {present.owner} already. Remove it first."
-        return None
-
-    def remove(self, extension: str) -> None:
-        """Restore the built-in stages that ``extension`` replaced."""
-        stages = {
-            name: self._builtin[name] if stage.owner.rpartition(" ")[0] == extension else stage
-            for name, stage in self._items.items()
-        }
-        if stages != self._items:
-            self._items = stages
-            self.changes += 1
-
-
-def _describe_stage_fault(item: Stage) -> str | None:
-    """Return the reason why an item is not a valid stage, or None for a valid stage."""
-    if not isinstance(item, Stage):
-        return f"A stage is a memlab.kernel.recall.Stage, not {type(item).__name__}."
-    return None if callable(item.run) else f"The stage {item.name} has no function: give run=."
-
-
-STAGES = Stages()
-"""The stages of every recall."""
-
-
-def own_stage(name: str) -> Stage:
-    """Return memlab's own stage, for an extension to build on.
-
-    Parameters
-    ----------
-    name
-        The name of the stage, such as ``"score"``.
-
-    Returns
-    -------
-    Stage
-        The stage as memlab declares it, even where an extension replaces it.
-
-    Raises
-    ------
-    InputError
-        If there is no stage of this name.
-
-    Examples
-    --------
-    >>> own_stage("cut").reads
-    ('reached',)
-    """
-    if name not in STAGES._builtin:
-        raise InputError(f"There is no stage {name}. Choose one of {', '.join(STAGES._builtin)}.")
-    return STAGES._builtin[name]
-
-
-def _checked_run(stage: Stage) -> Callable[[Any], None]:
-    """Return an extension's stage function, wrapped so that its faults raise ExtensionError."""
-
-    def run_checked(run: Run) -> None:
-        """Run the stage, and re-raise its exceptions as ExtensionError."""
-        try:
-            stage.run(run)
-            fault = _fault_of(stage, run)
-        except MemlabError:
-            raise
-        except Exception as error:  # noqa: BLE001 - any error of the extension is reported under its name
-            fault = f"failed with {type(error).__name__}: {error}"
-        if fault is not None:
-            raise ExtensionError(f"The stage {stage.name} of the extension {stage.owner} {fault}")
-
-    return run_checked
-
-
-def _fault_of(stage: Stage, run: Run) -> str | None:
-    """Return the fault of a stage that left the run incomplete or wrong, or None if sound."""
-    for name in stage.gives:
-        if not hasattr(run, name):
-            return f"did not set {name}. Set every attribute of the run that the stage declares in gives."
-    if stage.name == "select" and not np.array_equal(
-        np.sort(run.selected.ranking.order), np.arange(len(run.pool))
-    ):
-        return "set an order that does not contain each candidate of the pool exactly once."
-    return None
-
 
 _RANKING = ("recall-score", "explore")
 """The slots whose tests of sets are logged.
@@ -636,7 +306,34 @@ def _ordered(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     )
 
 
-# The state of one recall between stages.
+def _checked_run(stage: Stage) -> Callable[[Any], None]:
+    """Return an extension's stage function, wrapped so that its faults raise ExtensionError."""
+
+    def run_checked(run: Run) -> None:
+        """Run the stage, and re-raise its exceptions as ExtensionError."""
+        try:
+            stage.run(run)
+            fault = _fault_of(stage, run)
+        except MemlabError:
+            raise
+        except Exception as error:  # noqa: BLE001 - any error of the extension is reported under its name
+            fault = f"failed with {type(error).__name__}: {error}"
+        if fault is not None:
+            raise ExtensionError(f"The stage {stage.name} of the extension {stage.owner} {fault}")
+
+    return run_checked
+
+
+def _fault_of(stage: Stage, run: Run) -> str | None:
+    """Return the fault of a stage that left the run incomplete or wrong, or None if sound."""
+    for name in stage.gives:
+        if not hasattr(run, name):
+            return f"did not set {name}. Set every attribute of the run that the stage declares in gives."
+    if stage.name == "select" and not np.array_equal(
+        np.sort(run.selected.ranking.order), np.arange(len(run.pool))
+    ):
+        return "set an order that does not contain each candidate of the pool exactly once."
+    return None
 
 
 class Reached(NamedTuple):

@@ -17,6 +17,7 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Count, checked
+from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.display import Columns, Folded, Markup, Report, Table, format_rows
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.version import __version__
@@ -232,7 +233,7 @@ class Evaluation(Report):
                 values[target.name] = float(expected[target.row].sum()) / self.recalls
         return values
 
-    def _predict_rewards(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+    def _predict_rewards(self) -> Floats | None:
         """Predict the reward of each candidate, or return None if the log has too few data."""
         names = [
             name

@@ -13,7 +13,7 @@ import polars as pl
 
 from memlab.errors import ExplorationWarning, InputError, UnknownName
 from memlab.kernel.base.arguments import describe_value, warn_caller
-from memlab.kernel.base.arrays import NO_ROWS
+from memlab.kernel.base.arrays import NO_ROWS, Rows, Scores
 from memlab.kernel.base.clock import When, check_instant, to_micros
 from memlab.kernel.journal import Event, Journal, JournalView
 from memlab.kernel.language import changed_fields
@@ -71,17 +71,17 @@ class NewToSession:
         )
         return self
 
-    def requested_rows(self, query: QuestionFeatures) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def requested_rows(self, query: QuestionFeatures) -> Rows:
         """Return no rows, because this recall requires no particular memories."""
         return NO_ROWS
 
-    def spending(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+    def spending(self, rows: Rows) -> None:
         """Return None, because a recall has no token budget."""
 
     def choose(
         self,
         pool: Candidates,
-        scores: Any,
+        scores: Scores,
         ranking: Ranking,
         *,
         extra: int,
