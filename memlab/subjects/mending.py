@@ -12,19 +12,19 @@ from collections.abc import Callable
 from typing import Any
 
 from memlab.errors import InputError
-from memlab.kernel.journal import Event
+from memlab.kernel.journal import Body, Event
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.state import PLACEHOLDER, declared_names, entity_key
 
 
-def make_repairer() -> Callable[[Event], dict[str, Any] | None]:
+def make_repairer() -> Callable[[Event], Body | None]:
     """Return a function that repairs the events of one journal when called in order.
 
     It applies ``repair_names`` and ``fill_gap``.
     """
     following = 1
 
-    def mend(event: Event) -> dict[str, Any] | None:
+    def mend(event: Event) -> Body | None:
         nonlocal following
         body = repair_names(event)
         if "first" in event.body and "count" in event.body:
@@ -35,7 +35,7 @@ def make_repairer() -> Callable[[Event], dict[str, Any] | None]:
     return mend
 
 
-def fill_gap(event: Event, following: int) -> dict[str, Any] | None:
+def fill_gap(event: Event, following: int) -> Body | None:
     """Return an event's body with rows for skipped ids, or None if no id was skipped.
 
     After an interrupted write an earlier version assigned the id 27 where 24 was next. The three
@@ -58,7 +58,7 @@ def fill_gap(event: Event, following: int) -> dict[str, Any] | None:
     return {**body, "first": following, "count": body["count"] + gap, "columns": padded}
 
 
-def repair_names(event: Event) -> dict[str, Any] | None:
+def repair_names(event: Event) -> Body | None:
     """Return an event's body with missing names filled in, or None if no name is missing.
 
     >>> repair_names(Event(9, 0, "entity", {"name": "", "type": "person", "aliases": ["", "Della"]}))
@@ -82,7 +82,7 @@ def repair_names(event: Event) -> dict[str, Any] | None:
     return None if body == event.body else body
 
 
-def _repair_declared(event: Event, body: dict[str, Any]) -> dict[str, Any]:
+def _repair_declared(event: Event, body: Body) -> Body:
     """Return an event's body with repaired entity names in its declared fields."""
     if "aliases" in body:
         body["aliases"] = [name for name in body["aliases"] if _is_name(name)]
@@ -96,7 +96,7 @@ def _repair_declared(event: Event, body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _declared_fields(event: Event, body: dict[str, Any]) -> list[str]:
+def _declared_fields(event: Event, body: Body) -> list[str]:
     """Return the fields of an event that contain an entity's name."""
     return [
         name for name in declared_names(event.kind, "entity") if name in body and name != "aliases"
@@ -144,7 +144,7 @@ _REPAIRS: dict[str, Callable[[Any, Event], Any]] = {
 """The repair of each register that holds names."""
 
 
-def _find_name_in_event(event: Event, field: str, body: dict[str, Any]) -> str | None:
+def _find_name_in_event(event: Event, field: str, body: Body) -> str | None:
     """Return an entity's name from another part of the event, or None without a name.
 
     For a declaration, this is the first alias, which is removed from ``body``. For a merge or a

@@ -14,6 +14,7 @@ import polars as pl
 from memlab.errors import DatasetError, MemlabError, NewerLab
 from memlab.io.formats.bundle import Bundle, build_bundle
 from memlab.io.formats.records import format_time
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.journal import FILE, FORMAT, HEAD, Event, Journal, KeySource
 from memlab.kernel.language import compile_policy
 from memlab.kernel.policies import (
@@ -187,9 +188,7 @@ def build_event_frame(journal: Chronicle) -> pl.DataFrame:
         for event in journal.events()
     ]
     schema = {"seq": pl.Int64, "at": pl.Int64, "kind": pl.String, "body": pl.String}
-    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(
-        pl.col("at").cast(pl.Datetime("us", "UTC"))
-    )
+    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col("at").cast(INSTANT))
 
 
 def read_lab(folder: Path, state: State, *, now: int, key: KeySource | None = None) -> Bundle:

@@ -22,6 +22,7 @@ from memlab.io.formats.records import (
     check_fields,
     export_records,
 )
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.base.disk import check_regular
 from memlab.kernel.schema import MEMORY
 
@@ -32,7 +33,6 @@ _KEY = "memlab"
 # File of each kind of record.
 _TABLES = {"memory": "memories", "edge": "edges", "event": "events"}
 # Other tools show such a column as dates.
-_STAMP = pl.Datetime("us", "UTC")
 
 
 def write_parquet_folder(bundle: Bundle, folder: Path) -> None:
@@ -58,11 +58,11 @@ def write_parquet_file(bundle: Bundle, file: BinaryIO) -> None:
 def _build_frames(bundle: Bundle) -> dict[str, pl.DataFrame]:
     """Return memories, edges and events with times as UTC datetimes."""
     times = [
-        pl.col(name).cast(_STAMP) for name, column in MEMORY.items() if column.storage == "time"
+        pl.col(name).cast(INSTANT) for name, column in MEMORY.items() if column.storage == "time"
     ]
     frames = {
-        "memory": bundle.memories.with_columns(*times, pl.col("uses").cast(pl.List(_STAMP))),
-        "edge": bundle.edges.with_columns(pl.col("created").cast(_STAMP)),
+        "memory": bundle.memories.with_columns(*times, pl.col("uses").cast(pl.List(INSTANT))),
+        "edge": bundle.edges.with_columns(pl.col("created").cast(INSTANT)),
     }
     if bundle.events is not None:
         frames["event"] = bundle.events
@@ -164,7 +164,7 @@ def _build_records(
         micros = frame.with_columns(
             pl.col(name).cast(pl.Int64 if not isinstance(dtype, pl.List) else pl.List(pl.Int64))
             for name, dtype in frame.schema.items()
-            if dtype == _STAMP or dtype == pl.List(_STAMP)
+            if dtype == INSTANT or dtype == pl.List(INSTANT)
         )
         for number, row in enumerate(micros.iter_rows(named=True), 1):
             fields = {name: value for name, value in row.items() if value is not None}

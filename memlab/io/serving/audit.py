@@ -16,6 +16,7 @@ import polars as pl
 
 from memlab.errors import DamagedLab, DatasetError
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.journal import AUDIT_FILE, decode_line, encode_line, unlock
@@ -30,7 +31,7 @@ _OLD_FILES = 5
 _REFUSAL_SECONDS = 1.0
 # Columns of the frame that ``read_audit_log`` returns.
 _SCHEMA: dict[str, Any] = {
-    "at": pl.Datetime("us", "UTC"),
+    "at": INSTANT,
     "client": pl.String,
     "call": pl.String,
     "ids": pl.List(pl.Int64),

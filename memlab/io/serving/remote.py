@@ -37,6 +37,7 @@ from memlab.io.serving.forms import (
     describe_faults,
 )
 from memlab.kernel.base.arguments import checked, get_item
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.recall import WEAK
@@ -157,7 +158,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
         schema: dict[str, Any] = dict.fromkeys(MemoryAnswer.model_fields, pl.String)
         schema |= {
             "id": pl.Int64,
-            "created": pl.Datetime("us", "UTC"),
+            "created": INSTANT,
             "score": pl.Float64,
             "tags": pl.List(pl.String),
             "probe": pl.Boolean,

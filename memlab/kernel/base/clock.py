@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any
 
+import polars as pl
+
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Called, Taken, Within, checked, describe_value
 
@@ -44,6 +46,9 @@ The sum is checked against the calendar later.
 # Durations in microseconds.
 HOUR: Micros = 3_600_000_000
 DAY: Micros = 24 * HOUR
+
+INSTANT = pl.Datetime("us", "UTC")
+"""The type of a column of instants."""
 
 # The unit and the range of instants on disk: whole microseconds in the years that a datetime can represent.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -28,6 +28,7 @@ from memlab.kernel.journal._database import (
 from memlab.kernel.journal._events import (
     FORMAT,
     RESTORE,
+    Body,
     Event,
     check_event_format,
     checksum,
@@ -60,6 +61,7 @@ __all__ = [
     "LOCK",
     "RESTORE",
     "RESTORED",
+    "Body",
     "Event",
     "Fault",
     "Head",

@@ -14,7 +14,7 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from memlab.errors import (
     DamagedLab,
@@ -31,6 +31,7 @@ from memlab.kernel.journal._events import (
     CHAIN_BYTES,
     RESTORE,
     SALT_BYTES,
+    Body,
     Event,
     chain_event,
     checksum,
@@ -448,7 +449,7 @@ def _refused(folder: Path, error: OSError) -> LabError:
 # versions could commit events that cannot be applied.
 
 
-RepairEvent = Callable[[Event], dict[str, Any] | None]
+RepairEvent = Callable[[Event], Body | None]
 """A function that returns the corrected body of an event, or None if it is correct."""
 
 # Rows migrated at a time, so that a large lab fits in memory; and the tables of format 1.

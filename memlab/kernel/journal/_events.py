@@ -93,6 +93,9 @@ def checksum(*values: int | str | bytes) -> int:
 
 # Events and their bytes.
 
+Body = dict[str, Any]
+"""The fields of an event by name, with values that msgpack can store."""
+
 
 class Event(msgspec.Struct, frozen=True):
     """One event: number ``seq``, time ``at`` in microseconds UTC, kind and body.
@@ -103,14 +106,14 @@ class Event(msgspec.Struct, frozen=True):
     seq: int
     at: Micros
     kind: str
-    body: dict[str, Any]
+    body: Body
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(dict[str, Any])
+_decoder = msgspec.msgpack.Decoder(Body)
 
 
-def encode_body(kind: str, body: dict[str, Any]) -> bytes:
+def encode_body(kind: str, body: Body) -> bytes:
     """Encode an event body as msgpack. Raises InputError if it cannot be encoded.
 
     A body is a dict with str keys. The values of a body are None, bool, 64-bit int, float, str,
@@ -129,7 +132,7 @@ def encode_body(kind: str, body: dict[str, Any]) -> bytes:
         ) from None
 
 
-def decode_body(seq: int, blob: bytes) -> dict[str, Any]:
+def decode_body(seq: int, blob: bytes) -> Body:
     """Decode an event body from msgpack.
 
     Raises DamagedLab if the bytes are not msgpack of a dict.

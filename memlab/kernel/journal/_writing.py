@@ -26,6 +26,7 @@ from memlab.kernel.journal._events import (
     CHAIN_BYTES,
     RESTORE,
     SALT_BYTES,
+    Body,
     Event,
     chain_event,
     checksum,
@@ -61,7 +62,7 @@ class Scrub:
     embedder.
     """
 
-    bodies: Mapping[int, dict[str, Any]] = field(default_factory=dict)
+    bodies: Mapping[int, Body] = field(default_factory=dict)
     slates: Mapping[int, bytes] = field(default_factory=dict)
     ids: Sequence[int] = ()
 
@@ -287,7 +288,7 @@ class Transaction:
         """Return the policy source that this write stores under ``hash``, or None if absent."""
         return dict(self._sources).get(hash)
 
-    def event(self, kind: str, body: dict[str, Any], *, at: Micros) -> int:
+    def event(self, kind: str, body: Body, *, at: Micros) -> int:
         """Append an event and return its ``seq``.
 
         ``body`` holds values that msgpack can encode, including bytes and lists. Raises

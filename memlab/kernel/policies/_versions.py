@@ -22,6 +22,7 @@ from memlab.errors import (
     PolicyError,
     UnknownName,
 )
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event, check_event_format
@@ -96,7 +97,6 @@ _FORMAT = 1
 """Newest version of the bodies of policy events that `VersionLog` reads."""
 
 # Type of times in frames.
-_STAMP = pl.Datetime("us", "UTC")
 
 
 @dataclass(frozen=True)
@@ -437,7 +437,7 @@ class VersionLog:
             )
             return
         body = event.body
-        hash = body.get("live", body.get("hash", ""))
+        hash = body["live"] if "live" in body else body.get("hash", "")
         name = body.get("pack") or (self._lives[-1].name if self._lives else "")
         self._lives.append(_Live(event.seq, event.kind, None, hash, name, refusal))
         self._hashes.setdefault(hash)
@@ -796,9 +796,9 @@ class VersionLog:
                 "hash": [challenge.pack.hash for challenge in every],
                 "design": [challenge.design for challenge in every],
                 "since": pl.Series([challenge.at for challenge in every], dtype=pl.Int64).cast(
-                    _STAMP
+                    INSTANT
                 ),
-                "until": pl.Series([at for at, _ in ends], dtype=pl.Int64).cast(_STAMP),
+                "until": pl.Series([at for at, _ in ends], dtype=pl.Int64).cast(INSTANT),
                 "reason": [challenge.reason for challenge in every],
                 "end_reason": [reason for _, reason in ends],
             },
@@ -832,7 +832,7 @@ class VersionLog:
                 "version": [row.version.number for row in rows],
                 "live": [row.seq == last[row.version.slot] for row in rows],
                 "pinned": [row.pinned for row in rows],
-                "at": pl.Series([row.at for row in rows], dtype=pl.Int64).cast(_STAMP),
+                "at": pl.Series([row.at for row in rows], dtype=pl.Int64).cast(INSTANT),
                 "action": [row.action for row in rows],
                 "pack": [row.version.pack for row in rows],
                 "hash": [row.version.hash for row in rows],

@@ -13,6 +13,7 @@ import msgspec
 import polars as pl
 
 from memlab.errors import InputError, UnknownName, did_you_mean
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.schema import OUTCOMES
 from memlab.kernel.slates._faults import ROW, Labels, brief
 from memlab.kernel.slates._propensities import PAIR, SLACK, fill_propensities, pool_rows
@@ -23,7 +24,6 @@ from memlab.kernel.slates._schema import (
     FEEDBACK,
     IDS,
     SAMPLERS,
-    STAMP,
     TABLES,
     reward_of,
 )
@@ -328,17 +328,7 @@ def _fill_ranks(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
     """
     ranks = candidates["rank"]
     if ranks.null_count() < ranks.len():
-        labels.refuse_where("candidates", candidates, pl.col("rank").is_null(), "rank is missing")
-        labels.refuse_where(
-            "candidates",
-            candidates,
-            pl.col("rank") < 1,
-            lambda row: f"rank is {row['rank']}, below 1",
-        )
-        twice = ~pl.struct("decision", "rank").is_first_distinct()
-        labels.refuse_where(
-            "candidates", candidates, twice, lambda row: f"rank {row['rank']} occurs twice"
-        )
+        _check_numbering(labels, "candidates", candidates, "rank", "rank")
         return candidates
     if candidates["score"].null_count():
         return candidates
@@ -346,6 +336,20 @@ def _fill_ranks(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
     order = order.sort("decision", "score", "memory_id", descending=[False, True, False])
     order = order.with_columns(rank=pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("decision"))
     return candidates.with_columns(order.sort("row")["rank"])
+
+
+def _check_numbering(
+    labels: Labels, table: str, frame: pl.DataFrame, column: str, label: str
+) -> None:
+    """Raise InputError unless a column numbers the items of each decision from 1, none twice.
+
+    Gaps are allowed. Messages call the column ``label``.
+    """
+    number = pl.col(column)
+    twice = ~pl.struct("decision", column).is_first_distinct()
+    labels.refuse_where(table, frame, number.is_null(), f"{label} is missing")
+    labels.refuse_where(table, frame, number < 1, lambda row: f"{label} is {row[column]}, below 1")
+    labels.refuse_where(table, frame, twice, lambda row: f"{label} {row[column]} occurs twice")
 
 
 def _fill_positions(exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
@@ -358,17 +362,7 @@ def _fill_positions(exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
         exposures = exposures.with_columns(
             position=pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("decision")
         )
-    labels.refuse_where("exposures", exposures, pl.col("position").is_null(), f"{label} is missing")
-    labels.refuse_where(
-        "exposures",
-        exposures,
-        pl.col("position") < 1,
-        lambda row: f"{label} is {row['position']}, below 1",
-    )
-    twice = ~pl.struct("decision", "position").is_first_distinct()
-    labels.refuse_where(
-        "exposures", exposures, twice, lambda row: f"{label} {row['position']} occurs twice"
-    )
+    _check_numbering(labels, "exposures", exposures, "position", label)
     conditional = pl.col("conditional")
     labels.refuse_where(
         "exposures",
@@ -486,7 +480,7 @@ def one_feedback(
     return feedback.group_by(key, maintain_order=True).agg(
         pl.col("reward").mean(),
         pl.when(pl.col("outcome").n_unique() == 1).then(pl.col("outcome").first()).alias("outcome"),
-        pl.col("at").max().cast(STAMP),
+        pl.col("at").max().cast(INSTANT),
         pl.col("confidence").mean(),
         pl.col("attributed").mean(),
         pl.col(ROW).first(),

@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 import polars as pl
 
 from memlab.errors import DatasetError, InputError, UnknownName
-from memlab.kernel.base.clock import to_micros
-from memlab.kernel.slates._schema import IDS, STAMP
+from memlab.kernel.base.clock import INSTANT, to_micros
+from memlab.kernel.slates._schema import IDS
 
 ROW = "#row"
 """The column with the row number in the caller's frame, from 0, while a frame is checked."""
@@ -86,7 +86,7 @@ class Labels:
                 columns.append(pl.lit(None, dtype=kind).alias(name))
             elif name in IDS:
                 columns.append(self._convert_ids(table, frame, name))
-            elif kind == STAMP:
+            elif kind == INSTANT:
                 columns.append(pl.lit(self._convert_times(table, frame, name)))
             elif frame.schema[name] != kind:
                 columns.append(pl.lit(self._convert(table, frame, name, kind)))
@@ -151,7 +151,7 @@ class Labels:
         if kind == pl.Date:
             return values.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
         if kind.is_integer() or kind == pl.Null:
-            return values.cast(pl.Int64).cast(STAMP)
+            return values.cast(pl.Int64).cast(INSTANT)
         if kind != pl.String:
             label = self.column(table, name)
             raise InputError(
@@ -163,7 +163,7 @@ class Labels:
                 micros.append(None if text is None else to_micros(text))
             except InputError as error:
                 self._refuse_row(table, frame[row : row + 1], str(error).rstrip("."))
-        return pl.Series(name, micros, dtype=pl.Int64).cast(STAMP)
+        return pl.Series(name, micros, dtype=pl.Int64).cast(INSTANT)
 
     def _refuse_row(self, table: str, row: pl.DataFrame, why: str) -> NoReturn:
         """Raise DatasetError about the only row of a frame."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from memlab.kernel.base.clock import INSTANT
+
 # The type of all times in a log.
-STAMP = pl.Datetime("us", "UTC")
 
 ATTRIBUTED = "attributed"
 """The source of feedback that ``lab.agents.credits.answer`` derived from an answer."""
@@ -32,7 +33,7 @@ SAMPLERS = (
 # One row per logged recall.
 DECISIONS: dict[str, pl.DataType] = {
     "decision": pl.Int64(),  # unique
-    "at": STAMP,
+    "at": INSTANT,
     "query": pl.String(),
     # decisions that are not independent: project, else session, else the decision itself
     "cluster": pl.String(),
@@ -82,7 +83,7 @@ FEEDBACK: dict[str, pl.DataType] = {
     "memory_id": pl.Int64(),
     "reward": pl.Float64(),
     "outcome": pl.String(),
-    "at": STAMP,
+    "at": INSTANT,
     "source": pl.String(),  # "attributed": derived from an answer
     # of an attributed reward: the probability that it is on the right side of 0.5
     "confidence": pl.Float64(),

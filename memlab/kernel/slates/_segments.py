@@ -42,9 +42,9 @@ from polars.io.plugins import register_io_source
 
 from memlab.errors import DamagedLab
 from memlab.kernel.base.arrays import NO_ROWS, Floats, Ints, Values
-from memlab.kernel.base.clock import DAY
+from memlab.kernel.base.clock import DAY, INSTANT
 from memlab.kernel.embedding import SHIPPED_KNOTS
-from memlab.kernel.journal import digest_parts
+from memlab.kernel.journal import Body, digest_parts
 from memlab.kernel.schema import (
     KINDS,
     PROVENANCES,
@@ -54,7 +54,7 @@ from memlab.kernel.schema import (
     STATUSES,
     VISIBILITIES,
 )
-from memlab.kernel.slates._schema import CANDIDATES, DECISIONS, EXPOSURES, STAMP
+from memlab.kernel.slates._schema import CANDIDATES, DECISIONS, EXPOSURES
 from memlab.kernel.slates._slate import (
     FORMAT,
     Question,
@@ -184,7 +184,7 @@ class Sealed(msgspec.Struct):
     questions: dict[int, bytes]
 
     @property
-    def body(self) -> dict[str, Any]:
+    def body(self) -> Body:
         """The body of the ``seal`` event that records this segment."""
         digest = digest_parts(sorted(self.parts.items()))
         return {
@@ -1027,7 +1027,7 @@ def _decisions_of(
 
 def _build_series(name: str, values: Sequence[Any], kind: pl.DataType) -> pl.Series:
     """Return a column in its declared type, with times given as microseconds."""
-    if kind == STAMP:
+    if kind == INSTANT:
         return pl.Series(name, values, dtype=pl.Int64).cast(kind)
     return pl.Series(name, values, dtype=kind)
 

@@ -20,7 +20,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base import arguments
 from memlab.kernel.base.arrays import Floats, Ints, Values
-from memlab.kernel.base.clock import When, from_micros, to_micros
+from memlab.kernel.base.clock import INSTANT, When, from_micros, to_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.slates._checking import Duplicates, Empty, check_log
@@ -31,7 +31,6 @@ from memlab.kernel.slates._schema import (
     DECISIONS,
     FEEDBACK,
     IDS,
-    STAMP,
     reward_of,
 )
 from memlab.kernel.slates._segments import SealedLog
@@ -91,7 +90,7 @@ def _build_decisions(slates: Sequence[Slate]) -> pl.DataFrame:
     return pl.DataFrame(
         [
             pl.Series(name, columns[name], dtype=pl.Int64).cast(kind)
-            if kind == STAMP
+            if kind == INSTANT
             else pl.Series(name, columns[name], dtype=kind)
             for name, kind in DECISIONS.items()
         ]
@@ -848,7 +847,7 @@ class Slates(Displayed):
             raise InputError(
                 f"{from_micros(cut)} leaves one part empty. Choose a time within the log: {span}."
             )
-        before = pl.col("at") < pl.lit(cut, dtype=pl.Int64).cast(STAMP)
+        before = pl.col("at") < pl.lit(cut, dtype=pl.Int64).cast(INSTANT)
         return self.filter(before), self.filter(~before)
 
     def _split_by_cluster(self, share: float, seed: int) -> tuple[Slates, Slates]:

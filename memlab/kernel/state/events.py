@@ -144,6 +144,9 @@ _REFERRING = frozenset(
 _REWRITTEN = STRINGS | {"columns", "values", "graph", "registers", "memory-count", "newest-time"}
 _NAMING = frozenset(("columns", "values", "graph", "registers"))
 
+Siblings = Mapping[str, Any]
+"""The members of the mapping that contains a value of an event's body."""
+
 
 @dataclass(frozen=True)
 class Field:

@@ -20,7 +20,7 @@ import numpy as np
 
 from memlab.errors import InputError
 from memlab.kernel.base.arrays import Ints
-from memlab.kernel.journal import Event
+from memlab.kernel.journal import Body, Event
 from memlab.kernel.registry import Owned, Registry
 from memlab.kernel.schema import NEVER
 from memlab.kernel.state.events import (
@@ -132,7 +132,7 @@ class Projection(ABC):
             The return value of ``dump`` in this lab or in the source of an import.
         """
 
-    def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
+    def shows(self, kind: str, body: Body, *, viewer: str, seen: bool) -> bool | None:
         """Return whether an event of one of the ``kinds`` is visible to a viewer.
 
         Parameters
@@ -245,7 +245,7 @@ class Tombstones(Projection):
             return True
         return any(_hash(key, text) in hashes for key, hashes in self._hashes.items())
 
-    def build_body(self, texts: Iterable[str], origins: Iterable[str]) -> dict[str, Any]:
+    def build_body(self, texts: Iterable[str], origins: Iterable[str]) -> Body:
         """Return the field ``tombstones`` of a purge event for texts and origins."""
         key = next(iter(self._hashes), b"") or secrets.token_bytes(_KEY_BYTES)
         return {
@@ -511,7 +511,7 @@ class Entities(Projection):
                 if join["kind"] == "entity" and join["relation"] == "mentions":
                     self._mention(join["source"], join["target"], event)
 
-    def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
+    def shows(self, kind: str, body: Body, *, viewer: str, seen: bool) -> bool | None:
         """Return whether a viewer sees an event that merges or splits entities.
 
         The viewer sees the event if they see a memory that it names, or all of its entities.

@@ -16,6 +16,7 @@ import polars as pl
 
 from memlab.errors import ExtensionError, NewerLab
 from memlab.kernel.base.arrays import Components, Flags, Ints, Values
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.graph import NODE_KINDS, Edges, Nodes, node_kinds, node_numbers
 from memlab.kernel.index import Vectors, Words
 from memlab.kernel.journal import Event, check_event_format
@@ -52,7 +53,6 @@ _OWN: tuple[type[Projection], ...] = (Entities, Tombstones)
 declare_projections(_OWN)
 
 # Public frames have times in UTC. Arrays have microseconds, which NumPy adds and compares faster.
-_STAMP = pl.Datetime("us", "UTC")
 _DTYPE: dict[str, type[np.generic]] = {"num": np.float64, "bool": np.bool_, "time": np.int64}
 
 # The names of the columns of memories, grouped by the class that stores them.
@@ -618,7 +618,7 @@ class State:
                 ),
                 pl.Series("weight", edges.weight[alive]),
                 pl.Series("reinforcements", edges.reinforcements[alive].astype(np.float64)),
-                pl.Series("created", edges.created[alive]).cast(_STAMP),
+                pl.Series("created", edges.created[alive]).cast(INSTANT),
                 pl.Series("from_kind", kinds[node_kinds(source)].tolist(), dtype=pl.String),
                 pl.Series("to_kind", kinds[node_kinds(target)].tolist(), dtype=pl.String),
                 pl.Series("to", labels.tolist(), dtype=pl.String),
@@ -630,7 +630,7 @@ class State:
 def to_datetimes(name: str, instants: Ints) -> pl.Series:
     """Return microseconds as a series of times in UTC, with null for ``NEVER``."""
     series = pl.Series(name, np.array(instants))
-    return series.set(series == NEVER, None).cast(_STAMP)
+    return series.set(series == NEVER, None).cast(INSTANT)
 
 
 PREFIXED = ("speaker", "title", "source")

@@ -21,10 +21,10 @@ import polars as pl
 from memlab.kernel.base.arrays import Flags, Ints
 from memlab.kernel.graph import NODE_KINDS, node_kinds
 from memlab.kernel.index import Words
-from memlab.kernel.journal import Event
+from memlab.kernel.journal import Body, Event
 from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state.columns import Texts
-from memlab.kernel.state.events import EVENTS, STRINGS, Field, body_field
+from memlab.kernel.state.events import EVENTS, STRINGS, Field, Siblings, body_field
 from memlab.kernel.state.state import Contents, State
 
 EVERYONE = ""
@@ -199,7 +199,7 @@ class ViewerState(State):
                     body = self._numbered(body)
                 yield Event(event.seq, event.at, event.kind, body)
 
-    def visible_body(self, event: Event) -> dict[str, Any]:
+    def visible_body(self, event: Event) -> Body:
         """Return the body of a visible event without hidden parts.
 
         Edges in the body have their numbers in the whole state.
@@ -227,7 +227,7 @@ class ViewerState(State):
             is_visible = is_visible if decided is None else decided
         return body, is_visible
 
-    def _numbered(self, body: dict[str, Any]) -> dict[str, Any]:
+    def _numbered(self, body: Body) -> dict[str, Any]:
         """Return an event's body with the edge numbers of the viewer's state instead of those of the full state.
 
         Edges that the viewer's state lacks are left out.
@@ -281,7 +281,7 @@ class VisibleBody:
                 visible[name] = part
         return visible
 
-    def _part(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
+    def _part(self, field: Field, value: Any, siblings: Siblings) -> Any:
         """Return the visible part of a value, or None if all of it is hidden.
 
         ``siblings`` is the mapping that contains the value.
@@ -305,13 +305,13 @@ class VisibleBody:
 
     # -- References to memories and edges. Each method has the signature of ``_part`` -------------------------
 
-    def _memory(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
+    def _memory(self, field: Field, value: Any, siblings: Siblings) -> Any:
         """Return the visible memory ids of a list; for a single id, the id, or None if it is hidden."""
         if isinstance(value, list):
             return _keep_flagged(value, self._sees(value))
         return value if self._sees([value])[0] else None
 
-    def _edge(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
+    def _edge(self, field: Field, value: Any, siblings: Siblings) -> Any:
         """Return the numbers of the edges that join no hidden memory, or None if there are none."""
         if isinstance(value, list):
             return _keep_flagged(value, self._counted(self._join_visible(value))) or None
@@ -325,36 +325,36 @@ class VisibleBody:
             flags &= ~memory | ~self._hidden[np.where(memory, ends, 0)]
         return flags
 
-    def _last_memory(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
+    def _last_memory(self, field: Field, value: Any, siblings: Siblings) -> int:
         """Return the last visible memory id up to ``value``, or 0 if no such id is visible."""
         return int(np.flatnonzero(~self._hidden[:value]).max(initial=-1)) + 1
 
-    def _memory_count(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
+    def _memory_count(self, field: Field, value: Any, siblings: Siblings) -> int:
         """Count the visible memories in the field that ``of`` names."""
         return len(self._named_in(field, siblings))
 
-    def _newest_time(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
+    def _newest_time(self, field: Field, value: Any, siblings: Siblings) -> int:
         """Return the latest creation time of the visible memories in the field ``of``, or NEVER if there are none."""
         ids = self._named_in(field, siblings)
         return int(self._full.numbers["created"].values[np.array(ids) - 1].max()) if ids else NEVER
 
-    def _named_in(self, field: Field, siblings: Mapping[str, Any]) -> list[int]:
+    def _named_in(self, field: Field, siblings: Siblings) -> list[int]:
         """Return the visible memory ids in the field that ``of`` names."""
         part = self._declared.get(field.of)
         return [id for id in part.ids(siblings.get(field.of)) if not self._hidden[id - 1]]
 
-    def _flag(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
+    def _flag(self, field: Field, value: Any, siblings: Siblings) -> Any:
         """Return a true/false field about added memories, or None if all of them are hidden."""
         first = siblings["first"] - 1
         return value if not self._hidden[first : first + siblings["count"]].all() else None
 
     # -- Structure --------------------------------------------------------------------------------------------
 
-    def _mapping(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
+    def _mapping(self, field: Field, value: Any, siblings: Siblings) -> Any:
         """Filter an object of an event for a viewer, or return None if it is hidden."""
         return self._scope(field, list(value.items()), lambda: self._members(field, value))
 
-    def _tuple(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
+    def _tuple(self, field: Field, value: Any, siblings: Siblings) -> Any:
         """Filter a tuple of an event for a viewer, or return None if it is hidden."""
         parts = list(enumerate(value))
         return self._scope(
@@ -381,14 +381,14 @@ class VisibleBody:
             left = _without_strings(field, left)
         return left
 
-    def _list(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> list[Any] | None:
+    def _list(self, field: Field, value: Any, siblings: Siblings) -> list[Any] | None:
         """Return the visible items of a list, or None if an optional list has lost all its items."""
         left = [
             part for item in value if (part := self._part(field.items[0], item, {})) is not None
         ]
         return left if left or field.required or not value else None
 
-    def _rows(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _rows(self, field: Field, value: Any, siblings: Siblings) -> dict[str, Any] | None:
         """Return a table's rows whose memories and edges are all visible, or None without rows."""
         flags: Flags | None = None
         for name, part in value.items():
@@ -411,7 +411,7 @@ class VisibleBody:
 
     # -- Parts that the fold of a state reads -----------------------------------------------------------------
 
-    def _columns(self, field: Field, columns: Any, siblings: Mapping[str, Any]) -> Any:
+    def _columns(self, field: Field, columns: Any, siblings: Siblings) -> Any:
         """Return the columns of added rows; hidden memories lose their content and get the status "purged"."""
         if "first" not in siblings:
             return columns
@@ -432,9 +432,7 @@ class VisibleBody:
             visible[name] = values
         return visible
 
-    def _values(
-        self, field: Field, part: Any, siblings: Mapping[str, Any]
-    ) -> dict[str, Any] | None:
+    def _values(self, field: Field, part: Any, siblings: Siblings) -> dict[str, Any] | None:
         """Return the part of an assignment that sets visible memories, or None if empty."""
         flags = self._sees(part["ids"])
         if not any(flags):
@@ -450,7 +448,7 @@ class VisibleBody:
             return [self._successors(successor) for successor in successors]
         return None if successors is None or self._hidden[int(successors) - 1] else successors
 
-    def _graph(self, field: Field, graph: Any, siblings: Mapping[str, Any]) -> dict[str, Any]:
+    def _graph(self, field: Field, graph: Any, siblings: Siblings) -> dict[str, Any]:
         """Return the imported edges between visible nodes, and the nodes of these edges."""
         ends = np.array([graph["source"], graph["target"]], dtype=np.int64).reshape(2, -1)
         flags = (
@@ -468,7 +466,7 @@ class VisibleBody:
             visible[name] = [-position[-end] if end < 0 else end for end in visible[name]]
         return visible | {"nodes": [graph["nodes"][old - 1] for old in used]}
 
-    def _registers(self, field: Field, dumped: Any, siblings: Mapping[str, Any]) -> dict[str, Any]:
+    def _registers(self, field: Field, dumped: Any, siblings: Siblings) -> dict[str, Any]:
         """Return an import's dumps of state tables, or {} if any memory is hidden.
 
         The dumps do not say which memories their values describe.
@@ -477,7 +475,7 @@ class VisibleBody:
 
 
 # The method for each role that refers to memories. Values of other roles are returned unchanged.
-_READ: Mapping[str, Callable[[VisibleBody, Field, Any, Mapping[str, Any]], Any]] = {
+_READ: Mapping[str, Callable[[VisibleBody, Field, Any, Siblings], Any]] = {
     "memory": VisibleBody._memory,
     "edge": VisibleBody._edge,
     "last-memory": VisibleBody._last_memory,

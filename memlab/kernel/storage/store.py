@@ -32,7 +32,7 @@ from memlab.errors import (
     UnknownName,
 )
 from memlab.kernel.base.arrays import Components, Ints
-from memlab.kernel.base.clock import Clock
+from memlab.kernel.base.clock import INSTANT, Clock
 from memlab.kernel.base.logs import LOGGER
 from memlab.kernel.base.scratch import return_memory
 from memlab.kernel.base.threads import ThreadLock, free_interrupted, watch_interrupts
@@ -40,6 +40,7 @@ from memlab.kernel.embedding import SAMPLE, Embedder, measure_scale
 from memlab.kernel.index import EXACT_UP_TO, Neighbours
 from memlab.kernel.journal import (
     RESTORE,
+    Body,
     Event,
     Journal,
     JournalView,
@@ -663,9 +664,7 @@ class Store:
                 )
         tail = read_slates(journal, after)
         rows = [{"at": event.at, **event.body} for event in journal.events(kinds=("feedback",))]
-        feedback = pl.DataFrame(rows, schema=_FEEDBACK).with_columns(
-            pl.col("at").cast(pl.Datetime("us", "UTC"))
-        )
+        feedback = pl.DataFrame(rows, schema=_FEEDBACK).with_columns(pl.col("at").cast(INSTANT))
         for start, end in missing:
             judged = pl.col("decision").is_between(start, end, closed="right")
             feedback = feedback.filter(pl.col("decision").is_null() | ~judged)
@@ -886,7 +885,7 @@ class Store:
             if self.state.scale == before:
                 tx.event("embedder", self._embedder_body() | {"scale": scale}, at=self.clock())
 
-    def _embedder_body(self, *, waiting: int = 0) -> dict[str, Any]:
+    def _embedder_body(self, *, waiting: int = 0) -> Body:
         """Return the body of an event that records the embedder.
 
         ``waiting`` is the number of memories, from the first, that have no vector yet.

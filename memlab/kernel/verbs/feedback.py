@@ -12,7 +12,7 @@ import polars as pl
 from memlab.errors import InputError, MemlabError, UnknownName
 from memlab.kernel.base.clock import Micros
 from memlab.kernel.hooks import list_hooks
-from memlab.kernel.journal import Transaction
+from memlab.kernel.journal import Body, Transaction
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import refuse
 from memlab.kernel.recall import Hit
@@ -80,7 +80,7 @@ class Judgements:
         row = self._core.row(hit)
         recall = _find_judged_recall(hit, self._core.store, row, decision)
         decision = None if recall is None else recall.decision
-        body: dict[str, Any] = {
+        body: Body = {
             "decision": decision,
             "memory": row + 1,
             "outcome": outcome,

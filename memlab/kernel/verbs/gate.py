@@ -10,7 +10,7 @@ import polars as pl
 
 from memlab.errors import InputError, MemoryOff
 from memlab.kernel.base.arrays import NO_ROWS, Ints
-from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.clock import INSTANT, from_micros
 from memlab.kernel.journal import Event
 from memlab.kernel.privacy import refuse
 from memlab.kernel.recall import Filters, Question
@@ -218,7 +218,7 @@ class Consents(Projection):
 def _build_frame(rows: Any, schema: Any) -> pl.DataFrame:
     """Return a frame of switches or consents, sorted by project."""
     frame = pl.DataFrame(rows, schema=schema).sort("project", nulls_last=False)
-    return frame.with_columns(pl.col("since").cast(pl.Datetime("us", "UTC")))
+    return frame.with_columns(pl.col("since").cast(INSTANT))
 
 
 def describe_disclosure(store: Store) -> str:

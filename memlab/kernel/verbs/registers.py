@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.journal import Event
+from memlab.kernel.base.clock import INSTANT
+from memlab.kernel.journal import Body, Event
 from memlab.kernel.state import (
     HASH,
     MEMORY_ID,
@@ -31,7 +32,6 @@ SNIPPET = 200
 """Maximum characters of a query that a gap stores."""
 
 # Columns of ``Gaps.frame``; times are integers until the frame is built.
-_STAMP = pl.Datetime("us", "UTC")
 _SCHEMA: dict[str, Any] = {
     "gap": pl.Int64,
     "decision": pl.Int64,
@@ -105,7 +105,7 @@ class Gaps(Projection):
                 "vector": gap["vector"],
             }
 
-    def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
+    def shows(self, kind: str, body: Body, *, viewer: str, seen: bool) -> bool | None:
         """Return whether the viewer sees the gap that a "close-gap" event closes."""
         return body["gap"] in self._rows if kind == "close-gap" else None
 
@@ -131,7 +131,7 @@ class Gaps(Projection):
         )
         vectors = [np.frombuffer(row["vector"], dtype=np.int8).tolist() for row in rows]
         return frame.with_columns(
-            pl.col("at", "closed").cast(_STAMP),
+            pl.col("at", "closed").cast(INSTANT),
             pl.Series("vector", vectors, dtype=pl.List(pl.Int8)),
         )
 
@@ -267,7 +267,7 @@ class TagDescriptions(Projection):
         else:
             self._descriptions.pop(tag, None)
 
-    def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
+    def shows(self, kind: str, body: Body, *, viewer: str, seen: bool) -> bool | None:
         """Return True, because tag descriptions are visible to all viewers."""
         return True
 

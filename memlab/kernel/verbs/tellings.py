@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state import (
@@ -145,7 +146,7 @@ def build_provenance_frame(
 
 
 # Integers become times only when the frame is complete.
-_AS_TIME = pl.col("at").cast(pl.Datetime("us", "UTC"))
+_AS_TIME = pl.col("at").cast(INSTANT)
 
 
 def _drop_memory(record: Mapping[str, Any]) -> dict[str, Any]:

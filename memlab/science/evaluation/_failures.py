@@ -19,6 +19,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Share, Within, checked
 from memlab.kernel.base.arrays import Floats
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.base.display import Columns, Report, Table, clip, format_rows
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.schema import RECALLABLE
@@ -422,7 +423,7 @@ def _assign_places(
         "limit",
         question=optional_column(columns, "query", pl.String),
         asked_in=optional_column(columns, "project", pl.String),
-        _at=optional_column(columns, "at", pl.Datetime("us", "UTC")),
+        _at=optional_column(columns, "at", INSTANT),
     )
     rows = wanted.with_row_index("_key").join(about, on="recall", how="left", maintain_order="left")
     if memories is None:

@@ -17,6 +17,7 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arrays import Flags, Floats, Ints
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.schema import OUTCOMES
 from memlab.kernel.slates import ATTRIBUTED, CONTENT, Slates
@@ -225,7 +226,7 @@ def _parse_rewards(feedback: pl.DataFrame, reward_range: tuple[float, float]) ->
     rewards = feedback.select(
         *_KEY,
         reward=pl.coalesce(explicit, by_outcome),
-        at=optional_column(columns, "at", pl.Datetime("us", "UTC")),
+        at=optional_column(columns, "at", INSTANT),
         attributed=optional_column(columns, "attributed", pl.Float64).cast(pl.Float64),
         stated=optional_column(columns, "source", pl.String).ne_missing(ATTRIBUTED),
     )

@@ -21,6 +21,7 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.arrays import Flags, Floats, Ints
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._log import (
@@ -492,7 +493,7 @@ _MIXED_SAMPLERS = ("lot", "draft", "ab")
 _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "pack_hash": pl.String,
     "live": pl.Boolean,
-    "since": pl.Datetime("us", "UTC"),
+    "since": INSTANT,
     "blocks": pl.Int64,
     "recalls": pl.Int64,
     "judged": pl.Int64,

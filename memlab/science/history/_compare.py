@@ -14,7 +14,7 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Share, Within, checked
 from memlab.kernel.base.arrays import Flags, Floats, Rows
-from memlab.kernel.base.clock import Micros
+from memlab.kernel.base.clock import INSTANT, Micros
 from memlab.kernel.base.display import Displayed, Markup
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import Step
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # The types are fixed, because a column may be null at all instants.
 _SCHEMA: dict[str, Any] = {
     "lab": pl.String,
-    "at": pl.Datetime("us", "UTC"),
+    "at": INSTANT,
     "event": pl.Int64,
     "memories": pl.Int64,
     "live": pl.Int64,

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import Pack
 from memlab.kernel.state import (
@@ -26,7 +27,6 @@ from memlab.kernel.state import (
 _MAX = 100.0
 
 # Columns of ``Relationships.frame``; times are integers until the frame is built.
-_STAMP = pl.Datetime("us", "UTC")
 _SCHEMA: dict[str, Any] = {
     "agent": pl.String,
     "trust": pl.Float64,
@@ -146,7 +146,9 @@ class Relationships(Projection):
     def frame(self) -> pl.DataFrame:
         """A frame with one row per agent, ordered by name; see ``Relationship``."""
         rows = [asdict(self._by_agent[agent]) for agent in sorted(self._by_agent)]
-        return pl.DataFrame(rows, schema=_SCHEMA).with_columns(pl.col("since", "last").cast(_STAMP))
+        return pl.DataFrame(rows, schema=_SCHEMA).with_columns(
+            pl.col("since", "last").cast(INSTANT)
+        )
 
     def dump(self) -> Any:
         """Return the relationships as plain values for a snapshot."""

@@ -13,7 +13,7 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.arrays import Floats
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
-from memlab.kernel.journal import Event
+from memlab.kernel.journal import Body, Event
 from memlab.kernel.slates import ATTRIBUTED
 from memlab.kernel.state import (
     HASH,
@@ -83,7 +83,7 @@ class Calibration(Displayed):
     before: float
 
     @property
-    def body(self) -> dict[str, Any]:
+    def body(self) -> Body:
         """The fields of the event that stores this calibration."""
         return {**vars(self), "credit": list(self.credit), "useful": list(self.useful)}
 
@@ -141,7 +141,7 @@ class Calibration(Displayed):
         )
 
 
-def read_calibration(body: dict[str, Any]) -> Calibration:
+def read_calibration(body: Body) -> Calibration:
     """Return the calibration that the body of an event stores."""
     return Calibration(**{**body, "credit": tuple(body["credit"]), "useful": tuple(body["useful"])})
 
@@ -302,7 +302,7 @@ class Calibrated(Projection):
         """Apply an event: store its calibration as the latest for a policy."""
         self._latest[event.body["policy"]] = read_calibration(event.body)
 
-    def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
+    def shows(self, kind: str, body: Body, *, viewer: str, seen: bool) -> bool | None:
         """Return False, because a calibration depends on the judgements of all viewers."""
         return False
 

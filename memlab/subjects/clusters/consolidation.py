@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ import polars as pl
 from memlab.errors import InputError, ReadOnlyLab, RenamedWarning, UnknownName
 from memlab.kernel.base.arguments import Seed, Within, checked
 from memlab.kernel.base.arrays import Ints
-from memlab.kernel.base.clock import Micros, from_micros
+from memlab.kernel.base.clock import INSTANT, Micros, from_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
@@ -299,78 +299,32 @@ def consolidate(
     """
     if not dry_run:
         check_writable(store)
-    plan = _Plan(store, now, older_than_days, keep, project, by, seed)
-    summary_of: dict[tuple[int, ...], tuple[Screened, str | None, tuple[Finding, ...]]] = {}
-    planned: dict[str, Clusters] | None = None
-    unseen = plan.unseen() if by == "clusters" else []
-    if unseen:
-        if dry_run:
-            planned = find_clusters(store, min_size=None, seed=seed)[0]
-        else:
-            cluster_lab(store, now, min_size=None, seed=seed, only=unseen)  # events of their own
+    plan = _Plan(store, now, older_than_days, keep, summarise, project, by, seed)
+    planned = plan.cluster_unseen(dry_run=dry_run)
     while True:
-        with store.reading():
-            planned_groups = plan.groups(store.state, store.versions.pack, planned)
-            pending = [
-                (group, *read_utterances(store.state, group))
-                for group in planned_groups
-                if tuple(group.rows) not in summary_of
-            ]
-            max_tokens, pack = store.versions.pack.count("summary-tokens"), store.versions.pack
-            language = store.state.words.language
-        for group, utterances, speaker in pending:
-            if summarise is None:
-                text = write_summary(utterances, store.embedder, max_tokens, language=language)
-            else:
-                text = _call_summarise(
-                    summarise,
-                    [add_prefix(member.text, member.speaker) for member in utterances],
-                )
-            screening = screen(text, personal=personal_kinds(pack.settings))
-            summary_of[tuple(group.rows)] = screening.text, speaker, screening.findings
-        found_texts = [summary_of[tuple(group.rows)] for group in planned_groups]
-        if dry_run or not planned_groups:
+        draft = plan.draft(planned)
+        if dry_run or not draft.groups:
             with store.reading() as state:
-                return _build_result(
-                    state,
-                    now,
-                    pack,
-                    None,
-                    dry_run,
-                    planned_groups,
-                    found_texts,
-                    [None] * len(planned_groups),
-                )
-        vectors = store.embedder.encode(
-            [add_prefix(text, speaker) for text, speaker, _ in found_texts]
-        )
-        with store.writing() as tx:
-            state = store.state
-            confirmed = plan.groups(state, store.versions.pack, None)
-            if [tuple(group.rows) for group in confirmed] != [
-                tuple(group.rows) for group in planned_groups
-            ]:
-                continue
-            body, change = build_consolidation(state, confirmed, by, now)
-            body["columns"] = compact_columns(body["columns"])
-            ids = list(range(body["first"], body["first"] + body["count"]))
-            body |= describe_redactions(
-                [
-                    (id, finding)
-                    for id, (_, _, findings) in zip(ids, found_texts, strict=True)
-                    for finding in findings
-                ]
-            )
-            tx.payloads(ids, [text for text, _, _ in found_texts])
-            tx.vectors(ids[0], store.embedder.fingerprint, vectors)
-            event = tx.event(
-                "consolidate", {"pack": store.versions.pack.hash, **body, **change.body()}, at=now
-            )
-            result = _build_result(
-                state, now, store.versions.pack, event, False, confirmed, found_texts, ids
-            )
-        store.snapshot_if_due()
-        return result
+                return _build_result(state, now, draft, None, dry_run, [None] * len(draft.groups))
+        if (result := _store_draft(plan, draft)) is not None:
+            store.snapshot_if_due()
+            return result
+
+
+class _Summary(NamedTuple):
+    """The summary of a group, its speaker, and the secrets that were removed from its text."""
+
+    text: Screened
+    speaker: str | None
+    findings: tuple[Finding, ...]
+
+
+class _Draft(NamedTuple):
+    """Groups that a pack selected, and their summaries."""
+
+    pack: Pack
+    groups: Sequence[Group]
+    summaries: Sequence[_Summary]
 
 
 @dataclass(frozen=True)
@@ -381,9 +335,12 @@ class _Plan:
     now: Micros
     older_than_days: float | None
     keep: int | None
+    summarise: Summarise | None
     project: str | None
     by: Grouping
     seed: int
+    _written: dict[tuple[int, ...], _Summary] = field(default_factory=dict)
+    """The summaries so far by the rows of their group, so that no group is summarised twice."""
 
     def candidates(self, state: State, pack: Pack) -> Ints:
         """Return the rows of the memories that can be consolidated."""
@@ -409,6 +366,40 @@ class _Plan:
                 ):
                     result.append(audience)
             return result
+
+    def cluster_unseen(self, *, dry_run: bool) -> dict[str, Clusters] | None:
+        """Cluster the audiences that no clustering has covered; a dry run returns its clusters."""
+        unseen = self.unseen() if self.by == "clusters" else []
+        if unseen and dry_run:
+            return find_clusters(self.store, min_size=None, seed=self.seed)[0]
+        if unseen:  # events of their own
+            cluster_lab(self.store, self.now, min_size=None, seed=self.seed, only=unseen)
+        return None
+
+    def draft(self, planned: dict[str, Clusters] | None) -> _Draft:
+        """Return the groups of the current state with their summaries, and write those that are new."""
+        store = self.store
+        with store.reading() as state:
+            pack, language = store.versions.pack, state.words.language
+            groups = self.groups(state, pack, planned)
+            pending = [
+                (tuple(group.rows), *read_utterances(state, group))
+                for group in groups
+                if tuple(group.rows) not in self._written
+            ]
+        for rows, utterances, speaker in pending:
+            if self.summarise is None:
+                text = write_summary(
+                    utterances, store.embedder, pack.count("summary-tokens"), language=language
+                )
+            else:
+                text = _call_summarise(
+                    self.summarise,
+                    [add_prefix(member.text, member.speaker) for member in utterances],
+                )
+            screening = screen(text, personal=personal_kinds(pack.settings))
+            self._written[rows] = _Summary(screening.text, speaker, screening.findings)
+        return _Draft(pack, groups, [self._written[tuple(group.rows)] for group in groups])
 
     def groups(self, state: State, pack: Pack, planned: dict[str, Clusters] | None) -> list[Group]:
         """Return the groups to summarise; a dry run uses the ``planned`` clusters."""
@@ -442,30 +433,52 @@ def _call_summarise(summarise: Summarise, texts: list[str]) -> str:
     return validate_text(text, where="the result of summarise=")
 
 
+def _store_draft(plan: _Plan, draft: _Draft) -> Consolidated | None:
+    """Store summaries, unless the groups have changed since they were drafted: then return None."""
+    store, now, summaries = plan.store, plan.now, draft.summaries
+    vectors = store.embedder.encode([add_prefix(text, speaker) for text, speaker, _ in summaries])
+    with store.writing() as tx:
+        state, pack = store.state, store.versions.pack
+        groups = plan.groups(state, pack, None)
+        if [tuple(group.rows) for group in groups] != [tuple(group.rows) for group in draft.groups]:
+            return None
+        body, change = build_consolidation(state, groups, plan.by, now)
+        body["columns"] = compact_columns(body["columns"])
+        ids = list(range(body["first"], body["first"] + body["count"]))
+        body |= describe_redactions(
+            [
+                (id, finding)
+                for id, summary in zip(ids, summaries, strict=True)
+                for finding in summary.findings
+            ]
+        )
+        tx.payloads(ids, [summary.text for summary in summaries])
+        tx.vectors(ids[0], store.embedder.fingerprint, vectors)
+        event = tx.event("consolidate", {"pack": pack.hash, **body, **change.body()}, at=now)
+        return _build_result(state, now, _Draft(pack, groups, summaries), event, False, ids)
+
+
 def _build_result(
     state: State,
     now: Micros,
-    pack: Pack,
+    draft: _Draft,
     event: int | None,
     dry_run: bool,
-    planned_groups: Sequence[Group],
-    summaries: Sequence[tuple[Screened, str | None, tuple[Finding, ...]]],
     ids: Sequence[int | None],
 ) -> Consolidated:
     """Return the result of a consolidation, with one row per summary."""
+    firsts = [int(group.rows[0]) for group in draft.groups]
     frame = pl.DataFrame(
         {
             "summary": ids,
-            "of": [group.label for group in planned_groups],
-            "count": [len(group.rows) for group in planned_groups],
-            "members": [(group.rows + 1).tolist() for group in planned_groups],
-            "project": [
-                state.names["project"].value_at(int(group.rows[0])) for group in planned_groups
-            ],
-            "visibility": [
-                state.names["visibility"].value_at(int(group.rows[0])) for group in planned_groups
-            ],
-            "text": [text for text, _, _ in summaries],
+            "of": [group.label for group in draft.groups],
+            "count": [len(group.rows) for group in draft.groups],
+            "members": [(group.rows + 1).tolist() for group in draft.groups],
+            **{
+                name: [state.names[name].value_at(first) for first in firsts]
+                for name in ("project", "visibility")
+            },
+            "text": [summary.text for summary in draft.summaries],
         },
         schema={
             "summary": pl.Int64,
@@ -479,10 +492,10 @@ def _build_result(
     )
     return Consolidated(
         from_micros(now),
-        pack.name,
+        draft.pack.name,
         event,
         dry_run,
-        sum(len(findings) for _, _, findings in summaries),
+        sum(len(summary.findings) for summary in draft.summaries),
         frame,
     )
 
@@ -515,7 +528,7 @@ def summaries_frame(state: State) -> pl.DataFrame:
         "text": pl.String,
     }
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    return frame.with_columns(pl.col("at", "undone").cast(pl.Datetime("us", "UTC")))
+    return frame.with_columns(pl.col("at", "undone").cast(INSTANT))
 
 
 class Quoting(Dependents):

@@ -21,6 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.kernel.base.arrays import NO_ROWS, Floats, Ints
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import RECALLABLE, RELATIONS
 from memlab.kernel.state import EVERYONE, NOBODY, Change, State, build_join
@@ -389,7 +390,7 @@ def clusters_frame(state: State) -> pl.DataFrame:
     frame = pl.DataFrame(
         rows, schema={**schema, "created": pl.Int64, "refined": pl.Int64}, orient="row"
     )
-    times = pl.col("created", "refined").cast(pl.Datetime("us", "UTC"))
+    times = pl.col("created", "refined").cast(INSTANT)
     return frame.with_columns(times).sort("members", "cluster", descending=[True, False])
 
 

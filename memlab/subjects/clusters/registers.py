@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from memlab.kernel.journal import Event
+from memlab.kernel.journal import Body, Event
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import (
@@ -153,7 +153,8 @@ class Centroids(Projection):
         self.method = body.get("method", self.method)
         self.settings = dict(body.get("settings", self.settings))
         self.upto = body.get("upto", self.upto)
-        self.looked = body.get("looked", body.get("upto", self.looked))
+        looked: int = body.get("upto", self.looked)
+        self.looked = body.get("looked", looked)
         for row in body.get("clusters", ()):
             cluster = self.all.get(row["id"])
             if cluster is None:
@@ -170,7 +171,7 @@ class Centroids(Projection):
             cluster = self.all[id]
             cluster.ended, cluster.into, cluster.centroid = event.at, into, b""
 
-    def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool:
+    def shows(self, kind: str, body: Body, *, viewer: str, seen: bool) -> bool:
         """Return whether an event is about public clusters or about clusters of `viewer`."""
         return bool(body.get("of", viewer) == viewer)
 

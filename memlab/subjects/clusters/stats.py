@@ -13,7 +13,7 @@ import polars as pl
 
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.arrays import Ints
-from memlab.kernel.base.clock import Micros, When, from_micros, to_micros
+from memlab.kernel.base.clock import INSTANT, Micros, When, from_micros, to_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.progress import bar
 from memlab.kernel.graph import Communities, communities
@@ -222,10 +222,7 @@ def _read_layers(state: State, pack: Pack, rows: Ints, now: Micros) -> tuple[pl.
                 pl.Series(name, numbers[name].values[rows])
                 for name in ("importance", "access", "success", "fail")
             ),
-            *(
-                pl.Series(name, numbers[name].values[rows]).cast(pl.Datetime("us", "UTC"))
-                for name in _TIMES
-            ),
+            *(pl.Series(name, numbers[name].values[rows]).cast(INSTANT) for name in _TIMES),
         ]
     )
     if len(rows):

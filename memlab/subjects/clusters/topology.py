@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from memlab.kernel.base.arrays import Flags, Floats, Ints
-from memlab.kernel.base.clock import When, from_micros, to_micros
+from memlab.kernel.base.clock import INSTANT, When, from_micros, to_micros
 from memlab.kernel.graph import (
     NODE_KINDS,
     Communities,
@@ -304,7 +304,7 @@ def layer_expression(now: When) -> pl.Expr:
 
     The first matching line decides. The ``label`` policy of the pack ``associative`` gives the same labels.
     """
-    instant = pl.lit(from_micros(to_micros(now)), dtype=pl.Datetime("us", "UTC"))
+    instant = pl.lit(from_micros(to_micros(now)), dtype=INSTANT)
 
     def days(column: str) -> pl.Expr:
         """Return the days from the instant in `column` until `now`, at least 0."""

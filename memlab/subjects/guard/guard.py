@@ -14,7 +14,7 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.arrays import Floats
-from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.clock import INSTANT, from_micros
 from memlab.kernel.base.display import Report, Table
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.policies import Pack, PolicyLike, as_pack
@@ -301,7 +301,7 @@ def _read_shadow(lab: Any, record: GuardRecord) -> pl.DataFrame:
         retained = sum(reward for id, reward in earned.items() if id in own)
         rows.append((decision, at, common, float(sum(earned.values())), float(retained)))
     stamp, floats = (
-        pl.Datetime("us", "UTC"),
+        INSTANT,
         dict.fromkeys(("common", "reward", "retained"), pl.Float64),
     )
     return pl.DataFrame(rows, schema={"recall": pl.Int64, "at": stamp, **floats}, orient="row")

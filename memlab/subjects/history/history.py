@@ -10,9 +10,9 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.arrays import Flags
-from memlab.kernel.base.clock import ManualClock, When, from_micros, to_micros
+from memlab.kernel.base.clock import INSTANT, ManualClock, When, from_micros, to_micros
 from memlab.kernel.base.progress import bar
-from memlab.kernel.journal import Event, JournalView
+from memlab.kernel.journal import Body, Event, JournalView
 from memlab.kernel.privacy import refuse
 from memlab.kernel.state import policy_events
 from memlab.kernel.storage.store import Store
@@ -96,7 +96,7 @@ def build_log(events: Iterable[Event], *, hidden: Flags | None = None) -> pl.Dat
         for event in events
     ]
     frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
-    return frame.with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
+    return frame.with_columns(pl.col("at").cast(INSTANT))
 
 
 def list_memories(event: Event) -> list[int]:
@@ -127,7 +127,7 @@ def _drop_hidden(ids: list[int], hidden: Flags | None) -> list[int]:
     return ids if hidden is None else [id for id in ids if not hidden[id - 1]]
 
 
-def _count_edges(body: dict[str, Any]) -> int:
+def _count_edges(body: Body) -> int:
     """Return the number of edges that an event added, changed or removed."""
     edges = body.get("edges")
     added = len(edges["source"]) if isinstance(edges, dict) else 0

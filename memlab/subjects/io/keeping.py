@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 import polars as pl
 
 from memlab.errors import InputError
-from memlab.kernel.base.clock import DAY, from_micros
+from memlab.kernel.base.clock import DAY, INSTANT, from_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import count_of, printable
-from memlab.kernel.journal import Journal, data_file, digest_parts
+from memlab.kernel.journal import Body, Journal, data_file, digest_parts
 from memlab.kernel.slates import Segment, thin_parts
 from memlab.kernel.storage.store import Store
 
@@ -38,8 +38,8 @@ _SCHEMA: dict[str, pl.DataType] = {
     "after": pl.Int64(),
     "upto": pl.Int64(),
     "recalls": pl.Int64(),
-    "first": pl.Datetime("us", "UTC"),
-    "last": pl.Datetime("us", "UTC"),
+    "first": INSTANT,
+    "last": INSTANT,
     "bytes": pl.Int64(),
 }
 
@@ -253,7 +253,7 @@ def _check_days(full_days: float, thin_days: float) -> None:
         )
 
 
-def _build_body(act: str, plan: _Plan) -> dict[str, Any]:
+def _build_body(act: str, plan: _Plan) -> Body:
     """Build the event body that lists thinned or dropped segments of recall logs."""
     chosen = [row for row in plan.rows if row.act == act]
     parts = [plan.parts.get(row.upto) if act == "thin" else None for row in chosen]

@@ -10,6 +10,7 @@ from typing import ClassVar
 import polars as pl
 
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.base.display import Displayed, Report, Table, clip
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.privacy import Finding
@@ -17,7 +18,7 @@ from memlab.kernel.privacy import Finding
 # The columns of the tables in a result, which tables without rows have too.
 GUESSED = {"source": pl.String, "field": pl.String, "taken": pl.String}
 PLACES = {"source": pl.String, "place": pl.Int64, "why": pl.String}
-ROWS = pl.Schema({"speaker": pl.String(), "session": pl.String(), "at": pl.Datetime("us", "UTC")})
+ROWS = pl.Schema({"speaker": pl.String(), "session": pl.String(), "at": INSTANT})
 _MAX_GUESSES = 12
 """The maximum number of guesses and reasons that a card lists. A folder may have many."""
 # Guesses about a file; all others say where a field of memories is from.

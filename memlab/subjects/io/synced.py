@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.journal import Event
 from memlab.kernel.state import (
     NUMBER,
@@ -65,7 +66,7 @@ class Synced(Projection):
         The columns are ``target``, ``at``, ``memories``, ``added`` and ``left_out``.
         """
         frame = pl.DataFrame(self._moves, schema=_SCHEMA)
-        return frame.with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
+        return frame.with_columns(pl.col("at").cast(INSTANT))
 
     def dump(self) -> Any:
         """Return the moves between labs as plain values for a snapshot."""

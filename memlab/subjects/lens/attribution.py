@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from memlab.kernel.base.clock import INSTANT
 from memlab.kernel.base.display import Report, Table, format_rows
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.policies import Version
@@ -159,9 +160,7 @@ def attribute_outcomes(
             "version": [version.number for version in versions],
             "hash": [version.hash for version in versions],
             "pack": [version.pack for version in versions],
-            "since": pl.Series([version.at for version in versions], dtype=pl.Int64).cast(
-                pl.Datetime("us", "UTC")
-            ),
+            "since": pl.Series([version.at for version in versions], dtype=pl.Int64).cast(INSTANT),
         },
         schema_overrides={"version": pl.Int64, "hash": pl.String, "pack": pl.String},
     )

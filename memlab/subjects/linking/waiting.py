@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from memlab.kernel.journal import Event
+from memlab.kernel.journal import Body, Event
 from memlab.kernel.state import NUMBER, Field, Projection, list_field
 
 
@@ -59,7 +59,7 @@ class Waiting(Projection):
             done = body["upto"] + 1
             self._runs = [[max(first, done), stop] for first, stop in self._runs if stop > done]
 
-    def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
+    def shows(self, kind: str, body: Body, *, viewer: str, seen: bool) -> bool | None:
         """Return whether a viewer may see a link event, or None for an event of another kind."""
         if kind != "link" or "upto" not in body or seen:
             return None

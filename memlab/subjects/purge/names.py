@@ -15,7 +15,7 @@ import numpy as np
 from memlab.kernel.base.arrays import Ints
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import MEMORY
-from memlab.kernel.state import NAMES, Entities, Field, body_field, dump_field
+from memlab.kernel.state import NAMES, Entities, Field, Siblings, body_field, dump_field
 from memlab.subjects.purge.questions import ALL
 
 # Columns of a memory with names, and those whose names are entities.
@@ -104,7 +104,7 @@ class _Gathering:
                 self.add_part(part, value, values, bearers)
 
     def add_part(
-        self, field: Field, value: Any, siblings: Mapping[str, Any], bearers: Sequence[int]
+        self, field: Field, value: Any, siblings: Siblings, bearers: Sequence[int]
     ) -> None:
         """Add the names in a value; ``siblings`` are the other members of its mapping."""
         # One case for each role that a field may have. A mapping or item about memories has bearers of its own.
@@ -133,7 +133,7 @@ class _Gathering:
             self._registers(value)
 
     def _add_names(
-        self, field: Field, value: Any, siblings: Mapping[str, Any], bearers: Sequence[int]
+        self, field: Field, value: Any, siblings: Siblings, bearers: Sequence[int]
     ) -> None:
         """Add the names in a field, either as declared names or as names that the memories ``bearers`` share."""
         entity = field.role == "entity" or (

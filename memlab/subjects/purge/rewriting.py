@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from memlab.kernel.journal import Event
+from memlab.kernel.journal import Body, Event
 from memlab.kernel.schema import MEMORY, NEVER
-from memlab.kernel.state import EVERYONE, NAMES, Entities, Field, body_field, dump_field
+from memlab.kernel.state import EVERYONE, NAMES, Entities, Field, Siblings, body_field, dump_field
 from memlab.subjects.purge.planning import PurgePlan
 
 # Columns of a memory with content, and those among them that may quote other memories.
@@ -29,9 +29,6 @@ _NOTES = frozenset(name for name, column in MEMORY.items() if column.storage == 
 
 _VOCABULARY = re.compile(r"[a-z][a-z0-9_-]*")
 """The form of words that code may use: a label of this form stays."""
-
-Siblings = Mapping[str, Any]
-"""The members of the mapping that contains a value."""
 
 
 def select_affected_events(events: Iterable[Event]) -> list[Event]:
@@ -48,7 +45,7 @@ def select_affected_events(events: Iterable[Event]) -> list[Event]:
     return selected
 
 
-def redact_event(event: Event, gone: PurgePlan) -> dict[str, Any] | None:
+def redact_event(event: Event, gone: PurgePlan) -> Body | None:
     """Return the redacted body of an event, or None if nothing changes."""
     declared = body_field(event.kind)
     decision = event.body.get(declared.decision) if declared.decision else None
@@ -63,7 +60,7 @@ def _redact_members(
 
     ``decision`` is the recall that the event belongs to.
     """
-    body: dict[str, Any] = {}
+    body: Body = {}
     for name, value in values.items():
         part = field.get(name)
         # Only the viewer of a recall sees what belongs to it, so names that the viewer knows otherwise are kept.

@@ -9,7 +9,7 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import AsGiven, Count, checked
-from memlab.kernel.base.clock import When, to_micros
+from memlab.kernel.base.clock import INSTANT, When, to_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.privacy import personal_kinds, screen
@@ -428,7 +428,7 @@ def questions_frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """Return a frame of questions, ordered by number."""
     records = [{**row, "id": row["question"]} for row in rows]
     frame = pl.DataFrame(records, schema=_SCHEMA).sort("id")
-    return frame.with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
+    return frame.with_columns(pl.col("at").cast(INSTANT))
 
 
 def _resolve_rows(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from memlab.kernel.journal import Event
+from memlab.kernel.journal import Body, Event
 from memlab.kernel.state import (
     FLAG,
     MEMORY_ID,
@@ -88,7 +88,7 @@ class Labels(Projection):
             elif number in self._rows:
                 self._rows[number]["accepted"] = True
 
-    def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
+    def shows(self, kind: str, body: Body, *, viewer: str, seen: bool) -> bool | None:
         """Return False for an event with questions of other viewers, otherwise None."""
         others = {row.get("viewer") for row in body.get("added", ())} - {None, viewer}
         return False if others else None

@@ -14,7 +14,7 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.arrays import Flags, Floats, Ints, Rows, Values
-from memlab.kernel.base.clock import Micros, from_micros
+from memlab.kernel.base.clock import INSTANT, Micros, from_micros
 from memlab.kernel.base.display import Displayed, Markup, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
@@ -234,7 +234,7 @@ def _extend_runs(inside: Flags) -> Flags:
 
 def _days(at: pl.Series, future: Forecast) -> Floats:
     """Return the number of days since the beginning of a forecast."""
-    start = pl.Series([future.at]).cast(pl.Datetime("us", "UTC")).to_physical()[0]
+    start = pl.Series([future.at]).cast(INSTANT).to_physical()[0]
     return np.asarray((at.to_physical() - start).to_numpy() / 1e6 / _DAY)
 
 
@@ -506,7 +506,7 @@ def _walk_pack(
 _MOVED: dict[str, Any] = {
     "pack": pl.String,
     "memory_id": pl.Int64,
-    "at": pl.Datetime("us", "UTC"),
+    "at": INSTANT,
     "what": pl.String,
     "from": pl.String,
     "to": pl.String,

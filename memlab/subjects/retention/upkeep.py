@@ -12,7 +12,7 @@ import polars as pl
 
 from memlab.errors import ReadOnlyLab
 from memlab.kernel.base.arrays import NO_ROWS, Flags, Floats, Ints, Values
-from memlab.kernel.base.clock import DAY, Micros, from_micros
+from memlab.kernel.base.clock import DAY, INSTANT, Micros, from_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import Step, bar
@@ -439,7 +439,7 @@ def run_upkeep(
             work.events += follow(store, now)
     with store.reading():
         due = due_for_purge(store.state, store.versions.pack, now)
-    at = pl.lit(now).cast(pl.Datetime("us", "UTC")).alias("at")
+    at = pl.lit(now).cast(INSTANT).alias("at")
     return Upkeep(
         at=from_micros(now),
         pack=pack.name,

@@ -13,7 +13,7 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Within, checked
 from memlab.kernel.base.arrays import Ints
-from memlab.kernel.base.clock import When, check_instant, from_micros, to_micros
+from memlab.kernel.base.clock import INSTANT, When, check_instant, from_micros, to_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
@@ -64,7 +64,7 @@ _EDGES: dict[str, Any] = {
 }
 _REPLAYED: dict[str, Any] = {
     "decision": pl.Int64,
-    "at": pl.Datetime("us", "UTC"),
+    "at": INSTANT,
     "query": pl.String,
     "left": pl.List(pl.Int64),
     "came": pl.List(pl.Int64),

@@ -17,7 +17,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.arrays import Flags, Ints
-from memlab.kernel.base.clock import from_micros, to_micros
+from memlab.kernel.base.clock import INSTANT, from_micros, to_micros
 from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, RELATIONS
 from memlab.kernel.state import State, visible_rows
 from memlab.subjects.lab import Lab
@@ -113,7 +113,7 @@ def _bound(column: str, value: Any, storage: str) -> Any:
     if value is None:
         return None
     if storage == "time":
-        return pl.lit(to_micros(value)).cast(pl.Datetime("us", "UTC"))
+        return pl.lit(to_micros(value)).cast(INSTANT)
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)

@@ -13,6 +13,7 @@ from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.display import Displayed, Markup
 from memlab.kernel.hooks import list_hooks, load_part
+from memlab.kernel.journal import Body
 from memlab.kernel.privacy import Finding, Screened, refuse, screen
 from memlab.kernel.recall import Hit
 from memlab.kernel.schema import FIELDS, RECALLABLE
@@ -210,7 +211,7 @@ class Corrections:
         """Deprecate memories with a reason; see ``Lab.forget``."""
         refuse(validate_text(reason, where="reason"), "reason")
 
-        def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
+        def body(state: State, chosen: list[int], now: int) -> Body:
             change = take_out_of_use(state, chosen, "deprecated", now, reason)
             change += self._reinforce(state, chosen, now, "rejected")
             was = read_overwritten(state, change)  # for restore
@@ -230,7 +231,7 @@ class Corrections:
         def rows(state: State) -> list[int]:
             return _check_permitted(state, self._with_corrections(state, memory), permit)
 
-        def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
+        def body(state: State, chosen: list[int], now: int) -> Body:
             return take_out_of_use(state, chosen, "forgotten", now).body()
 
         return self._write_correction("forget", rows, body)
@@ -254,7 +255,7 @@ class Corrections:
                 has_data(state, project) for has_data in list_hooks("delete-project")
             )
 
-        def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
+        def body(state: State, chosen: list[int], now: int) -> Body:
             own = {"project": project} if is_kept(state) else {}
             return {**take_out_of_use(state, chosen, "deleted", now).body(), **own}
 
@@ -297,7 +298,7 @@ class Corrections:
 
         store = self._core.store
 
-        def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
+        def body(state: State, chosen: list[int], now: int) -> Body:
             change = restore_statuses(
                 state, chosen, find_previous_statuses(store.journal.events(), chosen), now
             )
@@ -392,7 +393,7 @@ class Corrections:
         self,
         verb: str,
         rows: Callable[[State], list[int]],
-        body: Callable[[State, list[int], int], dict[str, Any]],
+        body: Callable[[State, list[int], int], Body],
         reason: str | None = None,
     ) -> Corrected:
         """Write an event with the fields of ``body(state, rows, now)``, if any; return each row's old and new status."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from memlab.errors import InputError
 from memlab.kernel.hooks import list_hooks
-from memlab.kernel.journal import Event, Journal, JournalView, Transaction
+from memlab.kernel.journal import Body, Event, Journal, JournalView, Transaction
 from memlab.kernel.privacy import Finding, Screened, personal_kinds, screen
 from memlab.kernel.schema import FIXED, RELATIONS
 from memlab.kernel.state import (
@@ -279,7 +279,7 @@ class Editor:
         derived = Rederived()
         for _, own_derived, _ in rows.values():
             derived += own_derived
-        body: dict[str, Any] = {"memories": [row + 1 for row in rows], **change.body()}
+        body: Body = {"memories": [row + 1 for row in rows], **change.body()}
         if again:
             body["again"] = again
         if derived.columns:
@@ -313,7 +313,7 @@ class Editor:
         if self._together is not None:
             self._together[row] = {*changed, *derived.columns}, derived, change
             return
-        body: dict[str, Any] = {"memory": row + 1, **change.body()}
+        body: Body = {"memory": row + 1, **change.body()}
         if not SHOWN.isdisjoint({*changed, *derived.columns}):
             body["again"] = [row + 1]
         if derived.columns:
@@ -388,7 +388,7 @@ class Editor:
         """The state, including the events of this transaction."""
         return self._store.state
 
-    def write(self, kind: str, body: dict[str, Any]) -> None:
+    def write(self, kind: str, body: Body) -> None:
         """Write an event, and apply it to the state."""
         self._tx.event(kind, body, at=self.now)
         self._store.settle(self._tx)

@@ -17,6 +17,7 @@ from memlab.kernel.base.arguments import AnyNumber, AsGiven, Within, checked, wa
 from memlab.kernel.base.display import Displayed, box, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.hooks import load_part
+from memlab.kernel.journal import Body
 from memlab.kernel.language import Policy
 from memlab.kernel.policies import (
     POLICY_FORMAT,
@@ -47,7 +48,7 @@ class _Change(NamedTuple):
     """An event to write, and the policy texts that it refers to by hash."""
 
     kind: str
-    body: dict[str, Any]
+    body: Body
     sources: Mapping[str, str]
 
 
@@ -208,7 +209,7 @@ class LabPolicies(Displayed):
             from_text = pack_from_sources(loaded.sources)
             after = versions.with_pins(from_text)
             sources = {_hash(text): text for text in loaded.sources}
-            body: dict[str, Any] = {
+            body: Body = {
                 "pack": loaded.name,
                 "hash": from_text.hash,
                 "sources": list(sources),
@@ -564,7 +565,7 @@ class LabPolicies(Displayed):
         def make(versions: VersionLog) -> list[_Change]:
             event = versions.previous_pack() if to is None else versions.event_of(to)
             after = versions.with_pins(versions.live_at(event))
-            body: dict[str, Any] = {
+            body: Body = {
                 "to": event,
                 "pack": after.name,
                 "live": after.hash,
@@ -1005,7 +1006,7 @@ def begin_challenge(
         sources = {_hash(text): text for text in loaded.sources}
         added = 0 if extra == "auto" else extra
         number = versions.number_comparison(loaded.name, loaded.hash, design, added)
-        body: dict[str, Any] = {
+        body: Body = {
             "pack": loaded.name,
             "hash": loaded.hash,
             "sources": list(sources),
@@ -1057,7 +1058,7 @@ def _make_change(
 ) -> _Change:
     """Build the event that installs ``policy`` and makes ``after`` the active pack."""
     hash = _hash(policy.source)
-    body: dict[str, Any] = {
+    body: Body = {
         "slot": slot,
         "hash": policy.hash,
         "source": hash,

@@ -15,7 +15,7 @@ from memlab.errors import ExplorationWarning, InputError, UnknownName
 from memlab.kernel.base.arguments import describe_value, warn_caller
 from memlab.kernel.base.arrays import NO_ROWS, Rows, Scores
 from memlab.kernel.base.clock import When, check_instant, to_micros
-from memlab.kernel.journal import Event, Journal, JournalView
+from memlab.kernel.journal import Body, Event, Journal, JournalView
 from memlab.kernel.language import changed_fields
 from memlab.kernel.policies import Challenge, Pack
 from memlab.kernel.privacy import Screening, personal_kinds, refuse_strings, screen
@@ -99,11 +99,11 @@ class NewToSession:
         """Store the ids of the shown memories."""
         self._shown_ids = slate.shown
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> Body:
         """Return no extra fields for the event of the recall."""
         return {}
 
-    def events(self, decision: int) -> dict[str, dict[str, Any]]:
+    def events(self, decision: int) -> dict[str, Body]:
         """Return an "inject" event, which keeps the memories from being sent again."""
         if not self._shown_ids or self._question.session is None:
             return {}
@@ -267,10 +267,10 @@ class Use(Protocol):
     def record_shown(self, slate: Slate) -> None:
         """Keep the shown memories of a slate for ``events``, while the state is locked."""
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> Body:
         """Return additional fields for the event of the recall."""
 
-    def events(self, decision: int) -> Mapping[str, dict[str, Any]]:
+    def events(self, decision: int) -> Mapping[str, Body]:
         """Return further events that are logged with the recall, by kind."""
 
 
@@ -419,7 +419,7 @@ class Questions:
         self,
         slate: Slate,
         pack: Pack,
-        details: dict[str, Any],
+        details: Body,
         screening: Screening,
         *,
         viewer: str | None,

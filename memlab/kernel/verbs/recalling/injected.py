@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from memlab.kernel.journal import Event
+from memlab.kernel.journal import Body, Event
 from memlab.kernel.state import (
     AGENT,
     FLAG,
@@ -91,7 +91,7 @@ class Injected(Projection):
         if len(self._ids) > _MAX_SESSIONS:
             del self._ids[next(iter(self._ids))]
 
-    def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
+    def shows(self, kind: str, body: Body, *, viewer: str, seen: bool) -> bool | None:
         """Return False for events of agents other than the viewer, otherwise None."""
         return None if body.get("agent") in (None, viewer) else False
 
