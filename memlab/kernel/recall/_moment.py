@@ -160,6 +160,7 @@ def reading_of(policy: Policy) -> Reading:
     return _read_policy(policy, FEATURES.changes)
 
 
+# Compiling a policy takes as long as a recall.
 @lru_cache(maxsize=_CACHED_READINGS)
 def _read_policy(policy: Policy, changes: int) -> Reading:
     """Return the reading of a policy; ``changes`` counts the declarations of features."""
