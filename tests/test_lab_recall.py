@@ -11,7 +11,7 @@ import pytest
 import memlab
 from memlab.kernel.recall import Filters, Recaller
 from memlab.kernel.slates import TABLES, decode, encode
-from memlab.kernel.verbs.recalling.asking import Past
+from memlab.kernel.verbs.recalling.past import Past
 
 NOTES = [
     {"text": "The user prefers tabs", "kind": "preference", "tags": ["style"], "importance": 0.9},

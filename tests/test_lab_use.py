@@ -7,7 +7,7 @@ import pytest
 
 import memlab
 from memlab.kernel.recall import Recaller
-from memlab.kernel.verbs.recalling.asking import Past
+from memlab.kernel.verbs.recalling.past import Past
 from memlab.subjects import verifiers
 from memlab.subjects.agents.verifying import Verified
 from memlab.subjects.clusters.registers import is_refinement_due

@@ -6,7 +6,7 @@ import pytest
 
 import memlab
 from memlab.kernel.recall import Recaller
-from memlab.kernel.verbs.recalling.asking import Past
+from memlab.kernel.verbs.recalling.past import Past
 
 WORDS = ["goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village", "six", "branch"]
 

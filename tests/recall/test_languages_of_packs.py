@@ -6,7 +6,7 @@ import memlab
 from memlab.kernel.policies import FEATURES, load_pack
 from memlab.kernel.recall import Recaller
 from memlab.kernel.slates import encode
-from memlab.kernel.verbs.recalling.asking import Past
+from memlab.kernel.verbs.recalling.past import Past
 
 WORDS_ALONE = """(setting dense-candidates 0) (setting spread-steps 0) (setting probe-rate 0)
     (defpolicy recall-score [lexical] lexical)"""

@@ -4,7 +4,7 @@ import pytest
 
 import memlab
 from memlab.errors import UnknownName
-from memlab.kernel.verbs.recalling.asking import read_hits
+from memlab.kernel.verbs.recalling.past import read_hits
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slate
 from memlab.kernel.verbs.corrections.editing import list_versions
-from memlab.kernel.verbs.recalling.asking import read_slate
+from memlab.kernel.verbs.recalling.past import read_slate
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.identity import ROLES, Identity, Role
 from memlab.subjects.lab import Lab

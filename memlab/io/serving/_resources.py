@@ -18,7 +18,7 @@ from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.language import DIALECT
 from memlab.kernel.policies import SETTINGS, SLOTS, get_slot
 from memlab.kernel.schema import RECALLABLE
-from memlab.kernel.verbs.recalling.asking import read_hits
+from memlab.kernel.verbs.recalling.past import read_hits
 from memlab.subjects.lens import vocabulary
 from memlab.ui.widgets.bundles import bundle
 

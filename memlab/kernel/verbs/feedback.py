@@ -22,7 +22,7 @@ from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core, MemoryLike
 from memlab.kernel.verbs.gate import check_agent
-from memlab.kernel.verbs.recalling.asking import find_slate, read_slate
+from memlab.kernel.verbs.recalling.past import find_slate, read_slate
 from memlab.kernel.verbs.registers import Judged, LastShown
 from memlab.kernel.verbs.reinforcement import (
     days_between_uses,

@@ -23,7 +23,7 @@ from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.policies import FEATURES, Pack, as_pack, as_packs, load_pack
 from memlab.kernel.recall import Hit, Recaller
 from memlab.kernel.slates import Slates
-from memlab.kernel.verbs.recalling.asking import Past
+from memlab.kernel.verbs.recalling.past import Past
 from memlab.science.simulation._events import (
     MessageEvent,
     QuestionEvent,

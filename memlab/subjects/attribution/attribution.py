@@ -30,7 +30,7 @@ from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.feedback import call_judged
-from memlab.kernel.verbs.recalling.asking import read_slate
+from memlab.kernel.verbs.recalling.past import read_slate
 from memlab.subjects.attribution.cues import Answer, RetrievedMemory, compute_cues
 from memlab.subjects.attribution.known import (
     MIN_PAIRS,

@@ -467,6 +467,7 @@ def _build_result(
     ids: Sequence[int | None],
 ) -> Consolidated:
     """Return the result of a consolidation, with one row per summary."""
+    # All members of a group have one project and one visibility.
     firsts = [int(group.rows[0]) for group in draft.groups]
     frame = pl.DataFrame(
         {

@@ -27,7 +27,7 @@ from memlab.kernel.state import Change, State, ViewerState, to_datetimes, valida
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.corrections.editing import find_related
-from memlab.kernel.verbs.recalling.asking import Past
+from memlab.kernel.verbs.recalling.past import Past
 from memlab.kernel.verbs.registers import Gaps
 from memlab.kernel.verbs.tellings import build_provenance_frame
 from memlab.subjects.review.quarantine import (

@@ -1,9 +1,8 @@
-"""Recalls: logged recalls, past recalls repeated under another pack, and similar memories."""
+"""The verb ``recall``: logged queries, the events that they write, and similar memories."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Literal, Protocol
@@ -11,245 +10,22 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import polars as pl
 
-from memlab.errors import ExplorationWarning, InputError, UnknownName
+from memlab.errors import ExplorationWarning, InputError
 from memlab.kernel.base.arguments import describe_value, warn_caller
-from memlab.kernel.base.arrays import NO_ROWS, Rows, Scores
 from memlab.kernel.base.clock import When, check_instant, to_micros
-from memlab.kernel.journal import Body, Event, Journal, JournalView
+from memlab.kernel.journal import Body
 from memlab.kernel.language import changed_fields
 from memlab.kernel.policies import Challenge, Pack
 from memlab.kernel.privacy import Screening, personal_kinds, refuse_strings, screen
-from memlab.kernel.recall import (
-    Candidates,
-    Chosen,
-    Filters,
-    Hits,
-    Question,
-    QuestionFeatures,
-    Ranking,
-    Recaller,
-    read_memories,
-    similar,
-)
-from memlab.kernel.recall import Selection as Selection
-from memlab.kernel.slates import Slate, read_slates
-from memlab.kernel.state import Change, State, validate_text
-from memlab.kernel.storage.purging import last_purge
-from memlab.kernel.storage.store import Store
+from memlab.kernel.recall import Filters, Hits, Question, Selection, read_memories, similar
+from memlab.kernel.slates import Slate
+from memlab.kernel.state import State, validate_text
 from memlab.kernel.storage.views import ViewerJournal, ViewerStore, view_state
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import apply_switches, calibrate_embedder
-from memlab.kernel.verbs.projections import new_state
-from memlab.kernel.verbs.recalling.injected import Injected
+from memlab.kernel.verbs.recalling.new_to_session import NewToSession
+from memlab.kernel.verbs.recalling.past import Past
 from memlab.kernel.verbs.reinforcement import reinforce, strengthen_coactivated
-
-# A recall that leaves out memories that its agent has received in the session.
-
-
-class NewToSession:
-    """Purpose of a recall that shows only memories that are new to the session.
-
-    The class implements ``Use`` and ``Selection``. ``left_out`` has the ids of memories that would
-    have been among the results but that the session has received already, best first.
-    """
-
-    abstains = True
-
-    def __init__(self, limit: int | None) -> None:
-        self._limit = limit
-        self.left_out: tuple[int, ...] = ()
-
-    def selection(self, state: State, pack: Pack, question: Question) -> Selection:
-        """Prepare to skip memories already given to the session; return this selection."""
-        self._question = question
-        self._maximum = pack.count("limit") if self._limit is None else self._limit
-        injected = state.projection(Injected)
-        agent = question.filters.viewer
-        self._before = np.array(
-            injected.ids(agent=agent, project=question.project, session=question.session),
-            dtype=np.int64,
-        )
-        return self
-
-    def requested_rows(self, query: QuestionFeatures) -> Rows:
-        """Return no rows, because this recall requires no particular memories."""
-        return NO_ROWS
-
-    def spending(self, rows: Rows) -> None:
-        """Return None, because a recall has no token budget."""
-
-    def choose(
-        self,
-        pool: Candidates,
-        scores: Scores,
-        ranking: Ranking,
-        *,
-        extra: int,
-        probability: float | None,
-    ) -> Chosen:
-        """Choose the best candidates that the session has not received."""
-        order = ranking.order[: ranking.showable]
-        repeated = np.isin(pool.rows[order] + 1, self._before)
-        self.left_out = tuple(
-            (pool.rows[order][: self._maximum][repeated[: self._maximum]] + 1).tolist()
-        )
-        return Chosen(NO_ROWS, order[~repeated], self._maximum)
-
-    def record_shown(self, slate: Slate) -> None:
-        """Store the ids of the shown memories."""
-        self._shown_ids = slate.shown
-
-    def body(self) -> Body:
-        """Return no extra fields for the event of the recall."""
-        return {}
-
-    def events(self, decision: int) -> dict[str, Body]:
-        """Return an "inject" event, which keeps the memories from being sent again."""
-        if not self._shown_ids or self._question.session is None:
-            return {}
-        question = self._question
-        session = {
-            "agent": question.filters.viewer,
-            "project": question.project,
-            "session": question.session,
-        }
-        body = {"decision": decision, "ids": list(self._shown_ids), "searched": True}
-        return {"inject": body | {name: value for name, value in session.items() if value}}
-
-
-# -- logged recalls by number
-
-
-def find_slate(store: Store, decision: int) -> Slate | None:
-    """Return the slate of a logged recall, or None if no recall has this number."""
-    return next(read_slates(store.journal, decision - 1, upto=decision), None)
-
-
-def read_slate(store: Store, decision: int) -> Slate:
-    """Return the slate of a logged recall. Raises UnknownName for an unknown number."""
-    slate = find_slate(store, decision)
-    if slate is None:
-        raise UnknownName("logged recall", decision)
-    return slate
-
-
-def read_hits(store: Store, decision: int) -> Hits:
-    """Return the hits of a logged recall, with the pack that ranked them.
-
-    Raises UnknownName if no recall has this number. Texts are current, so purged texts are empty.
-    """
-    slate = read_slate(store, decision)
-    with store.reading() as state:
-        pack = _find_deciding_pack(store, slate)
-        return Hits(slate, pack, decision, read_memories(state, slate.shown))
-
-
-def _find_deciding_pack(store: Store, slate: Slate) -> Pack:
-    """Return the pack that ranked a logged recall, with the parameters of that recall."""
-    decision = slate.decision
-    event = next(iter(store.journal.events(after=decision - 1, upto=decision)), None)
-    body = {} if event is None else event.body
-    pack = store.versions.live_at(store.versions.event_of(body.get("of", slate.pack_hash)))
-    return pack.with_params(body["params"]) if "params" in body else pack
-
-
-# -- past recalls: a logged query on the state before it, under another pack
-
-
-class Past:
-    """Past states of a lab, on which logged recalls are repeated.
-
-    Moving to a later state folds the events in between. Moving to an earlier state folds from the first event.
-    """
-
-    def __init__(self, journal: Journal | JournalView, recaller: Recaller) -> None:
-        self._journal, self._recaller = journal, recaller
-        self._state, self._purged = new_state(), last_purge(journal)
-        self._read: tuple[int, int, Slate] | None = None
-
-    def before(self, seq: int) -> State:
-        """Return the state after event ``seq``, on which a recall was based."""
-        purged = last_purge(self._journal)
-        if seq < self._state.seq or purged != self._purged:
-            self._state, self._purged = new_state(), purged
-        if seq > self._state.seq:
-            # The state is detached while it is folded, so that an interrupt leaves no half-folded state.
-            state, self._state = self._state, new_state()
-            state.fold(self._journal.events(after=state.seq, upto=seq), self._journal)
-            self._state = state
-        return self._state
-
-    def logged(self, decision: int) -> Slate:
-        """Return the slate of a logged recall, caching the last slate."""
-        purged = last_purge(self._journal)
-        if self._read is not None and self._read[:2] == (decision, purged):
-            return self._read[2]
-        for slate in read_slates(self._journal, decision - 1, upto=decision):
-            self._read = decision, purged, slate
-            return slate
-        raise UnknownName("decision", decision)
-
-    def repeats(self, decision: int) -> bool:
-        """Return whether a logged recall can be repeated.
-
-        A recall that was filtered by an expression cannot, because the log does not store expressions.
-        """
-        try:
-            Filters.read(self.logged(decision).filters)
-        except InputError:
-            return False
-        return True
-
-    def recall(
-        self,
-        decision: int,
-        pack: Pack,
-        *,
-        instead: Callable[[State], tuple[Change, Change]] | None = None,
-    ) -> Slate:
-        """Return the slate that ``pack`` would have given for a logged query.
-
-        The query, the filters and the vector come from the log. No candidate is explored, and nothing is written.
-        ``instead`` maps the state before the decision to a counterfactual change and its inverse.
-
-        Raises InputError if an expression filtered the recall, which the log does not store.
-        """
-        slate = self.logged(decision)
-        try:
-            filters = Filters.read(slate.filters)
-        except InputError as error:
-            raise InputError(f"The recall {decision} cannot be repeated. {error}") from None
-        question = Question(
-            slate.query,
-            at=slate.at,
-            project=slate.project,
-            session=slate.session,
-            filters=filters,
-            vector=np.frombuffer(slate.vector, dtype=np.int8),
-        )
-        with self._apply_counterfactual(self.before(slate.state), instead) as state:
-            view = view_state(self._journal, state, filters.viewer)
-            return self._recaller.recall(view, pack, question, limit=slate.limit)
-
-    @contextmanager
-    def _apply_counterfactual(
-        self, state: State, instead: Callable[[State], tuple[Change, Change]] | None
-    ) -> Iterator[State]:
-        """Provide the state after a hypothetical edit, and undo the edit on exit.
-
-        ``instead`` returns the change of the edit and its inverse. Without an edit, the unchanged state is
-        provided.
-        """
-        if instead is None:
-            yield state
-            return
-        change, inverse = (Event(state.seq, 0, "edit", change.body()) for change in instead(state))
-        self._state = new_state()  # after an interrupt, folding starts from the first event
-        state.fold([change], self._journal)
-        yield state
-        state.fold([inverse], self._journal)
-        self._state = state
-
 
 _TOLD = "told-of-exploration"
 """The key in ``meta`` of the journal that says that the owner of an old lab was told of its exploration."""
@@ -461,9 +237,8 @@ class Questions:
         rows.sort()
         state = view_state(store.journal, store.state, viewer)
         change = reinforce(state, pack, rows, slate.at, outcome="recalled")
-        change += strengthen_coactivated(
-            store.state, pack, rows
-        )  # a viewer's state has other edge numbers
+        # A viewer's state has other edge numbers.
+        change += strengthen_coactivated(store.state, pack, rows)
         return change.body()
 
     def similar(
