@@ -16,7 +16,7 @@ from memlab.kernel.index import words_of
 from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.recall import Hits, ScoreExplanation
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._widget import MOST_TEXT, arrow, synced
+from memlab.ui.widgets._widget import MOST_TEXT, Answer, arrow, synced
 from memlab.ui.widgets.quality import Quality, ShowsQuality
 
 _MOST = 50
@@ -137,12 +137,12 @@ class RecallExplorer(ShowsQuality, bundle="explorer"):
         self._recall(log=log)
 
     @checked
-    def answer_explain(self, memory: int) -> dict[str, Any]:
+    def answer_explain(self, memory: int) -> Answer:
         """Return one result's score terms, features and computation."""
         return explained(self._current_hits().explain(memory))
 
     @checked
-    def answer_why(self, a: int, b: int) -> dict[str, Any]:
+    def answer_why(self, a: int, b: int) -> Answer:
         """Return the score terms that rank one result above another."""
         why = self._current_hits().why(a, b)
         partings = [[parting.text, parting.a, parting.b] for parting in why.partings]

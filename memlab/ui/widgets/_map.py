@@ -20,7 +20,7 @@ from memlab.kernel.recall import Moment
 from memlab.kernel.state import visible_rows
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._rows import event_of
-from memlab.ui.widgets._widget import MOST_TEXT, Widget, arrow, synced
+from memlab.ui.widgets._widget import MOST_TEXT, Answer, Widget, arrow, synced
 
 _SEEDS = 5
 """Results of a query from which activation spreads, as in the default packs."""
@@ -100,7 +100,7 @@ class MemoryMap(Widget, bundle="map"):
         self._show()
 
     @checked
-    def answer_look(self, memories: int | list[int]) -> dict[str, Any]:
+    def answer_look(self, memories: int | list[int]) -> Answer:
         """Return the texts and fields of memories, at most 50."""
         ids = [memories] if not isinstance(memories, list) else memories[:50]
         records = [self.lab[record] for record in ids]

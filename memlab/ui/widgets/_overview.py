@@ -16,7 +16,7 @@ from memlab.subjects.lab import Lab
 from memlab.subjects.questions.questions import read_asked
 from memlab.subjects.questions.scoring import ACTIVE, recall_question, score
 from memlab.ui.widgets._recalls import OUTCOMES, RecallLog
-from memlab.ui.widgets._widget import WorkingWidget, arrow, synced
+from memlab.ui.widgets._widget import Answer, WorkingWidget, arrow, synced
 
 _DAYS = 14
 """Days of the chart, two weeks."""
@@ -116,7 +116,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
         self.work("score the questions", key, self._measure, self._measured)
 
     @checked
-    def answer_miss(self, question: int) -> dict[str, Any]:
+    def answer_miss(self, question: int) -> Answer:
         """Explain in words why no wanted memory of a question is in the top results."""
         missed = [] if self.misses is None else self.misses["id"].to_list()
         rows = [row for row in read_asked(self.lab.questions, None) if row["question"] == question]
@@ -128,7 +128,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
         return {"text": text, "above": above}
 
     @checked
-    def answer_cell(self) -> dict[str, Any]:
+    def answer_cell(self) -> Answer:
         """Return Python code that repeats this view in a notebook."""
         return {"cell": self.cell}
 

@@ -19,7 +19,7 @@ from memlab.kernel.policies import Pack, PolicyLike, as_pack, list_policies, loa
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.subjects.lab import Lab
 from memlab.subjects.retention.forecast import Forecast
-from memlab.ui.widgets._widget import MOST_TEXT, WorkingWidget, arrow, synced
+from memlab.ui.widgets._widget import MOST_TEXT, Answer, WorkingWidget, arrow, synced
 
 _MOST = 3_000
 """Memories that are drawn, an even sample if there are more: each is a cell in two grids."""
@@ -164,7 +164,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
         )
 
     @checked
-    def answer_event(self, event: int) -> dict[str, Any]:
+    def answer_event(self, event: int) -> Answer:
         """Return an event, its memories and the policies that decided the outcome."""
         if not 1 <= event <= self._log.height:
             raise UnknownName("event", event, [f"1 to {self._log.height}"])

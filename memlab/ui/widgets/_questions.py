@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from memlab.kernel.base.arguments import Count, checked
 from memlab.kernel.base.display import clip, table
 from memlab.kernel.base.printable import count_of
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._widget import Widget, arrow, synced
+from memlab.ui.widgets._widget import Answer, Widget, arrow, synced
 
 _MOST = 200
 """Questions that a browser receives, more than a person reads through."""
@@ -72,7 +70,7 @@ class QuestionList(Widget, bundle="questions"):
         self._show()
 
     @checked
-    def answer_search(self, words: str) -> dict[str, Any]:
+    def answer_search(self, words: str) -> Answer:
         """Find memories that may answer the question."""
         hits = self.lab.recall(words, limit=_FOUND, log=False)
         return {

@@ -17,7 +17,7 @@ from memlab.kernel.policies import SLOTS, PolicyLike, Version, get_slot
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import parametrize, vocabulary
 from memlab.ui.widgets._explorer import explained
-from memlab.ui.widgets._widget import arrow, synced
+from memlab.ui.widgets._widget import Answer, arrow, synced
 from memlab.ui.widgets.quality import RECALLED, Quality, ShowsQuality, describe_loss
 from memlab.ui.widgets.ranks import (
     DECIDES_RANKS,
@@ -198,7 +198,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
             self._check()
 
     @checked
-    def answer_words(self) -> dict[str, Any]:
+    def answer_words(self) -> Answer:
         """Return the name, kind, shape and text of each word that the slot allows."""
         signature = get_slot(self.slot).signature
         features = [
@@ -208,7 +208,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
         return {"words": features + [list(word) for word in vocabulary()]}
 
     @checked
-    def answer_explain(self, memory: int) -> dict[str, Any]:
+    def answer_explain(self, memory: int) -> Answer:
         """Explain the draft's score of one candidate."""
         if not self.chosen < len(self.questions):
             raise InputError("No query is selected. Select one first.")
@@ -225,13 +225,13 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
             self.source = parametrize(self.policy).source
 
     @checked
-    def answer_install(self, reason: str, *, sure: bool = False) -> dict[str, Any]:
+    def answer_install(self, reason: str, *, sure: bool = False) -> Answer:
         """Install the draft as the policy of this slot, from the next recall on."""
         self._refuse_broken()
         return self._install(self.source, self.policy, reason, sure=sure)
 
     @checked
-    def answer_rebase(self, reason: str, *, sure: bool = False) -> dict[str, Any]:
+    def answer_rebase(self, reason: str, *, sure: bool = False) -> Answer:
         """Install the active text again, with the pack's current policy as (inherited)."""
         pack = self.lab.policies.pack
         text = rebased_text(pack.policies[self.slot], pack)
@@ -276,7 +276,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
             )
         self.save(name if name.endswith(".hy") else f"{name}.hy")
 
-    def _install(self, text: str, policy: Policy, reason: str, *, sure: bool) -> dict[str, Any]:
+    def _install(self, text: str, policy: Policy, reason: str, *, sure: bool) -> Answer:
         """Install a policy text; if scores would fall and ``sure`` is false, return the loss instead."""
         if not reason.strip():
             raise InputError("Type a reason first. It is recorded in the history.")

@@ -15,7 +15,7 @@ from memlab.kernel.base.display import clip, table
 from memlab.kernel.schema import MEMORY
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._rows import Rows, condition, encodable, event_of, values_of
-from memlab.ui.widgets._widget import MOST_TEXT, Widget, arrow, synced
+from memlab.ui.widgets._widget import MOST_TEXT, Answer, Widget, arrow, synced
 
 _PAGE = 100
 """Rows of the first page, about ten screens."""
@@ -157,19 +157,19 @@ class MemoryTable(Widget, bundle="table"):
             self.filters, self.search, self.by, self.sort = filters, search, by, sort
 
     @checked
-    def answer_page(self, start: Place, count: Place) -> dict[str, Any]:
+    def answer_page(self, start: Place, count: Place) -> Answer:
         """Return at most ``count`` shown rows, starting at position ``start``."""
         if event_of(self.lab) != self._about.get("event"):
             self._show()
         return {"rows": self._window(start, min(count, _MOST)), "event": self._about["event"]}
 
     @checked
-    def answer_ids(self) -> dict[str, Any]:
+    def answer_ids(self) -> Answer:
         """Return the ids of all shown rows."""
         return {"rows": self.frame.select("id")}
 
     @checked
-    def answer_export(self, start: Place) -> dict[str, Any]:
+    def answer_export(self, start: Place) -> Answer:
         """Export the selected rows as JSON lines, about one megabyte at a time."""
         rows = self._read().frame.filter(pl.col("id").is_in(self.ids))[start:]
         # The text is most of a line. A long one has a part of its own.
@@ -179,7 +179,7 @@ class MemoryTable(Widget, bundle="table"):
         return {"lines": part.write_ndjson(), "next": following and start + following}
 
     @checked
-    def answer_memory(self, memory: int) -> dict[str, Any]:
+    def answer_memory(self, memory: int) -> Answer:
         """Return all fields of a memory and its conflicts."""
         record = self.lab[memory]
         with self.lab.io.store.reading() as state:
@@ -208,7 +208,7 @@ class MemoryTable(Widget, bundle="table"):
         return {**about, "conflicts": joined.join(rows, on="id", how="left", maintain_order="left")}
 
     @checked
-    def answer_history(self, memory: int) -> dict[str, Any]:
+    def answer_history(self, memory: int) -> Answer:
         """Return the events of a memory, newest first."""
         events = self.lab.log.filter(pl.col("memories").list.contains(memory)).reverse()
         return {
@@ -218,7 +218,7 @@ class MemoryTable(Widget, bundle="table"):
         }
 
     @checked
-    def answer_similar(self, memory: int) -> dict[str, Any]:
+    def answer_similar(self, memory: int) -> Answer:
         """Return the memories closest in meaning to a memory."""
         return {
             "rows": self.lab.graph.similar(memory, limit=8).select(
@@ -227,32 +227,32 @@ class MemoryTable(Widget, bundle="table"):
         }
 
     @checked
-    def answer_edit(self, memory: int, text: str) -> dict[str, Any]:
+    def answer_edit(self, memory: int, text: str) -> Answer:
         """Store the text as a new memory that supersedes this one."""
 
-        def change() -> dict[str, Any]:
+        def change() -> Answer:
             edited = self.lab.edit(memory, text=text)
             return {"memory": edited.id, "notes": list(edited.notes)}
 
         return self._changed(change)
 
     @checked
-    def answer_pin(self, memory: int, pinned: bool) -> dict[str, Any]:
+    def answer_pin(self, memory: int, pinned: bool) -> Answer:
         """Exempt this memory from decay, or end the exemption."""
         return self._changed(lambda: {"memory": self.lab.edit(memory, pinned=pinned).id})
 
     @checked
-    def answer_forget(self, memories: int | list[int]) -> dict[str, Any]:
+    def answer_forget(self, memories: int | list[int]) -> Answer:
         """Exclude this memory from recalls until it is restored."""
         return self._changed(lambda: {"ids": list(self.lab.forget(memories).ids)})
 
     @checked
-    def answer_restore(self, memories: int | list[int]) -> dict[str, Any]:
+    def answer_restore(self, memories: int | list[int]) -> Answer:
         """Restore this memory with its earlier status."""
         return self._changed(lambda: {"ids": list(self.lab.restore(memories).ids)})
 
     @checked
-    def answer_wrong(self, memories: int | list[int], reason: str) -> dict[str, Any]:
+    def answer_wrong(self, memories: int | list[int], reason: str) -> Answer:
         """Mark this memory as wrong, with a reason, and exclude it from recall."""
         return self._changed(
             lambda: {"ids": list(self.lab.forget(memories, how="deprecate", reason=reason).ids)}
@@ -268,7 +268,7 @@ class MemoryTable(Widget, bundle="table"):
             with self.faults_shown():
                 self._show()
 
-    def _changed(self, change: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def _changed(self, change: Callable[[], Answer]) -> Answer:
         answer = change()
         self._show()
         return answer

@@ -30,6 +30,9 @@ from memlab.subjects.lab import Lab
 from memlab.ui.widgets import bundles
 from memlab.ui.widgets.bundles import STATIC
 
+Answer = dict[str, Any]
+"""The fields of an answer to a request of the browser."""
+
 MOST_TEXT = 2_000
 """Characters of each text in a list of memories, a screen; one memory alone has its whole text."""
 _MOST_BYTES = 10_000_000
@@ -131,7 +134,7 @@ class Widget(anywidget.AnyWidget):
         return self.lab.io.store.where
 
     @checked
-    def answer(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+    def answer(self, message: Mapping[str, Any]) -> tuple[Answer, list[bytes]]:
         """Return the reply to a browser's message, and its tables as Arrow buffers.
 
         Errors other than MemlabError are raised, because they are faults of memlab.
@@ -147,7 +150,7 @@ class Widget(anywidget.AnyWidget):
             A reply and its buffers. The reply is ``{id, value, tables}``, where ``tables`` names the
             values in the buffers, or ``{id, error}`` with a sentence.
         """
-        reply: dict[str, Any] = {"id": message.get("id")}
+        reply: Answer = {"id": message.get("id")}
         try:
             value = self._call_verb(message.get("verb"), message.get("arguments", {}))
         except MemlabError as error:
@@ -204,7 +207,7 @@ class Widget(anywidget.AnyWidget):
         else:
             self.fault = ""
 
-    def _call_verb(self, verb: object, arguments: Any) -> dict[str, Any]:
+    def _call_verb(self, verb: object, arguments: Any) -> Answer:
         verbs = sorted(
             name.removeprefix(_VERB) for name in dir(type(self)) if name.startswith(_VERB)
         )
@@ -219,7 +222,7 @@ class Widget(anywidget.AnyWidget):
             inspect.signature(method).bind(**arguments)
         except TypeError as error:
             raise InputError(f"The arguments do not fit the request {verb!r}: {error}.") from None
-        value: dict[str, Any] | None = method(**arguments)
+        value: Answer | None = method(**arguments)
         return value or {}
 
     def _receive(self, _: object, message: Any, buffers: object) -> None:
@@ -316,7 +319,7 @@ class WorkingWidget(Widget):
         self._waiting[what] = key, call, deliver
         self._start_next()
 
-    def answer_progress(self) -> dict[str, Any]:
+    def answer_progress(self) -> Answer:
         """Deliver finished results; return a description of the work still running.
 
         An error of the work is raised here.

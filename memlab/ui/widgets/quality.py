@@ -23,7 +23,7 @@ from memlab.subjects.questions.scoring import (
     note_on_feedback,
     sample_questions,
 )
-from memlab.ui.widgets._widget import Widget, synced
+from memlab.ui.widgets._widget import Answer, Widget, synced
 from memlab.ui.widgets.ranks import DECIDES_RANKS, Recalls
 
 __all__ = ["RECALLED", "Quality", "ShowsQuality", "describe_loss"]
@@ -156,6 +156,6 @@ class ShowsQuality(Widget):
     _judge: Quality
 
     @checked
-    def answer_moved(self, question: int) -> dict[str, Any]:
+    def answer_moved(self, question: int) -> Answer:
         """Explain why the rank of a question's memory changed."""
         return {"sentences": self._judge.explain_question(question)}
