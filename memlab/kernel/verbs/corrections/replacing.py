@@ -114,12 +114,19 @@ class Dependents:
         return []
 
     def withdraw(
-        self, editor: Any, row: int, rows: Sequence[int], before: dict[str, Any], outcome: Any
+        self,
+        editor: Editor,
+        row: int,
+        rows: Sequence[int],
+        before: dict[str, Any],
+        outcome: EditOutcome,
     ) -> dict[str, Any]:
         """Withdraw ``rows`` before ``row`` is replaced; return the new version's fields."""
         return before
 
-    def revise(self, editor: Any, row: int, text: str, rows: Sequence[int], outcome: Any) -> None:
+    def revise(
+        self, editor: Editor, row: int, text: str, rows: Sequence[int], outcome: EditOutcome
+    ) -> None:
         """Derive ``rows`` again from the new text after their source is replaced."""
 
     def stand_ins(self, state: State, rows: Sequence[int]) -> list[int]:
