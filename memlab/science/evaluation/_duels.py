@@ -183,74 +183,73 @@ def find_duels(log: Log, wanted: str | None) -> list[Duel]:
     With ``wanted``, only the duel of that challenger is returned.
     """
     logged, hashes = read_challenges(log), _live_hashes(log)
-    last = {
-        name: index
-        for index, challenge in enumerate(logged)
-        if challenge is not None
-        for name in challenge.heads
-    }
-    if not last:
+    names = dict.fromkeys(name for challenge in logged if challenge for name in challenge.heads)
+    if not names:
         raise InputError(
             'No recall of this log was challenged. Call lab.challenge("companion", '
             'reason="...") to compare a pack with the active pack from the next recall on.'
         )
-    if wanted is not None and wanted not in last:
-        raise UnknownName("challenger", wanted, last)
-    # Only the latest version counts, because rewards of earlier versions say nothing about the version to install.
+    if wanted is not None and wanted not in names:
+        raise UnknownName("challenger", wanted, names)
     numbers = _number_comparisons(logged, hashes)
-    duels = []
-    for name, end in last.items():
-        if wanted not in (None, name):
-            continue
-        challenged = {
-            index: challenge
-            for index, challenge in enumerate(logged)
-            if challenge is not None and name in challenge.heads
-        }
-        version = {
-            index: _identify_comparison(name, challenge, hashes[index])
-            for index, challenge in challenged.items()
-        }
-        current = {
-            index: challenge
-            for index, challenge in challenged.items()
-            if version[index] == version[end]
-        }
-        part, challenges = log.only(np.array(list(current), dtype=np.int64)), list(current.values())
-        live = log.decisions["pack"][end] if "pack" in log.decisions.columns else "live"
-        kind = version[end][-1]
-        heads = [challenge.heads[name].ids for challenge in challenges]
-        lives = [challenge.live for challenge in challenges]
-        whole = _logged_top_k("live", lives, part)
-        if kind == "draft":
-            lives, heads = map(list, zip(*map(_drafted_heads, lives, heads), strict=True))
-        group, grouped = _find_groups(challenges, part)
-        duels.append(
-            Duel(
-                name,
-                live,
-                part,
-                _logged_top_k(name, heads, part),
-                _logged_top_k("live", lives, part),
-                np.array([challenge.draws for challenge in challenges]),
-                group,
-                grouped,
-                kind,
-                _scale_of(challenges[0]),
-                np.array(
-                    [[challenge.shares[name], challenge.shares[""]] for challenge in challenges]
-                )
-                if kind == "ab"
-                else None,
-                np.array([{name: 1, "": -1}.get(challenge.whose, 0) for challenge in challenges]),
-                np.array([_show_same(challenge, name) for challenge in challenges]),
-                *numbers[version[end]],
-                1 - float(part.exposed[whole.rows].sum()) / max(1, len(whole)),
-                _measure_recall_cost(part, whole),
-                _notes(name, live, len(challenged) - len(current), challenges),
-            )
-        )
-    return duels
+    return [
+        _find_duel(log, name, logged, hashes, numbers) for name in names if wanted in (None, name)
+    ]
+
+
+def _find_duel(
+    log: Log,
+    name: str,
+    logged: Sequence[Challenged | None],
+    hashes: Sequence[str | None],
+    numbers: dict[_Version, tuple[int, float]],
+) -> Duel:
+    """Return the duel of the latest version of a challenger.
+
+    Rewards of earlier versions say nothing about the version to install.
+    """
+    challenged = {
+        index: challenge
+        for index, challenge in enumerate(logged)
+        if challenge is not None and name in challenge.heads
+    }
+    versions = {
+        index: _identify_comparison(name, challenge, hashes[index])
+        for index, challenge in challenged.items()
+    }
+    end = max(versions)
+    latest = versions[end]
+    current = {index: challenged[index] for index, version in versions.items() if version == latest}
+    part, challenges = log.only(np.array(list(current), dtype=np.int64)), list(current.values())
+    live = log.decisions["pack"][end] if "pack" in log.decisions.columns else "live"
+    kind = latest[-1]
+    heads = [challenge.heads[name].ids for challenge in challenges]
+    lives = [challenge.live for challenge in challenges]
+    whole = _logged_top_k("live", lives, part)
+    if kind == "draft":
+        lives, heads = map(list, zip(*map(_drafted_heads, lives, heads), strict=True))
+    group, grouped = _find_groups(challenges, part)
+    return Duel(
+        name,
+        live,
+        part,
+        _logged_top_k(name, heads, part),
+        _logged_top_k("live", lives, part),
+        np.array([challenge.draws for challenge in challenges]),
+        group,
+        grouped,
+        kind,
+        _scale_of(challenges[0]),
+        np.array([[challenge.shares[name], challenge.shares[""]] for challenge in challenges])
+        if kind == "ab"
+        else None,
+        np.array([{name: 1, "": -1}.get(challenge.whose, 0) for challenge in challenges]),
+        np.array([_show_same(challenge, name) for challenge in challenges]),
+        *numbers[latest],
+        1 - float(part.exposed[whole.rows].sum()) / max(1, len(whole)),
+        _measure_recall_cost(part, whole),
+        _notes(name, live, len(challenged) - len(current), challenges),
+    )
 
 
 GROUP_RATES = 1.5

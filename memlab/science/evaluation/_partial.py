@@ -355,24 +355,10 @@ def _sum_recalls(
         totals[f"balance {number}"] = _sum_moments(*tests.balance_sums(top_k))
         totals[f"unscored {number}"] = (target.unscored,)
         totals[f"repeated {number}"] = top_k.repeated, count_unseen(log, top_k.rows)
-    exposed, randomised = log.exposed, (log.propensity > 0) & (log.propensity < 1)
-    unknown = np.isnan(log.propensity)
-    totals["log"] = tuple(
-        int(count)
-        for count in (
-            exposed.sum(),
-            (exposed & ~log.answered).sum(),
-            len(unknown),
-            randomised.sum(),
-            unknown.sum(),
-            (unknown & ~exposed).sum(),
-            ((log.propensity >= 1) & ~exposed).sum(),
-        )
-    )
-    has_times = "at" in log.decisions
+    totals["log"] = _count_log(log)
     at = (
         log.decisions["at"].dt.epoch("us")
-        if has_times
+        if "at" in log.decisions
         else pl.Series([None] * len(log), dtype=pl.Int64)
     )
     totals["untimed"] = (at.null_count(),)
@@ -382,18 +368,6 @@ def _sum_recalls(
     numbers = (mix(recalls) >> np.uint64(64 - WIDTH)).astype(np.int64)
     bits = choose_bits(np.sort(numbers), WIDTH)
     buckets = frame.drop("cluster", "at").with_columns(bucket=pl.Series(numbers >> (WIDTH - bits)))
-    rows = np.flatnonzero(exposed)
-    sample = pl.DataFrame(
-        {
-            "recall": recalls.to_numpy()[log.recall[rows]],
-            "position": log.position[rows],
-            "propensity": log.propensity[rows],
-            "reward": log.reward[rows],
-            "rank": tests.scaled_rank[rows],
-            "stratum": tests.strata[rows],
-            **{f"feature {number}": column for number, column in enumerate(features[rows].T)},
-        }
-    )
     notes = [*slates.notes, *log.notes]
     if not prepared.fingerprints.any and any(target.ranker.policy for target in targets):
         notes.append(NO_FINGERPRINTS)
@@ -405,9 +379,43 @@ def _sum_recalls(
         buckets=add_frames([buckets], "bucket"),
         bits=bits,
         recalls=recalls.sort(),
-        sample=sample_recalls(sample, recalls.sort()),
+        sample=sample_recalls(_list_shown(log, recalls, tests, features), recalls.sort()),
         packs=tuple(sorted(log.packs, key=str)),
         notes=_count_notes(notes),
+    )
+
+
+def _count_log(log: Log) -> tuple[int, ...]:
+    """Return the counts of a log's candidates, in the order in which merged sums read them."""
+    exposed, randomised = log.exposed, (log.propensity > 0) & (log.propensity < 1)
+    unknown = np.isnan(log.propensity)
+    return tuple(
+        int(count)
+        for count in (
+            exposed.sum(),
+            (exposed & ~log.answered).sum(),
+            len(unknown),
+            randomised.sum(),
+            unknown.sum(),
+            (unknown & ~exposed).sum(),
+            ((log.propensity >= 1) & ~exposed).sum(),
+        )
+    )
+
+
+def _list_shown(log: Log, recalls: pl.Series, tests: Tests, features: Floats) -> pl.DataFrame:
+    """Return a row for each shown item, with what the tests of the merged sums read."""
+    rows = np.flatnonzero(log.exposed)
+    return pl.DataFrame(
+        {
+            "recall": recalls.to_numpy()[log.recall[rows]],
+            "position": log.position[rows],
+            "propensity": log.propensity[rows],
+            "reward": log.reward[rows],
+            "rank": tests.scaled_rank[rows],
+            "stratum": tests.strata[rows],
+            **{f"feature {number}": column for number, column in enumerate(features[rows].T)},
+        }
     )
 
 
