@@ -39,20 +39,18 @@ SAYS = ("says-when", "says-number", "first-person", "says-change", "says-others"
 
 # Names of the tables in signs.toml with the words that matter in statements and queries.
 _TABLES = (
-    *(
-        "asks",
-        "numbers",
-        "months",
-        "days",
-        "never",
-        "denials",
-        "self",
-        "turns",
-        "links",
-        "light",
-        "done",
-        "of-others",
-    ),
+    "asks",
+    "numbers",
+    "months",
+    "days",
+    "never",
+    "denials",
+    "self",
+    "turns",
+    "links",
+    "light",
+    "done",
+    "of-others",
     "only-ask",
     "unspecific",
 )

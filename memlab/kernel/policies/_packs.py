@@ -965,16 +965,15 @@ ExtraItems: TypeAlias = Annotated[int, Within(1, 20)] | Literal["auto"]
 
 _AFTER_THE_POOL = frozenset(
     {
-        *(
-            "limit",
-            "probe-rate",
-            "probe-depth",
-            "probe-floor",
-            "probes",
-            "mmr-weight",
-            "collapse-above",
-        ),
-        *("known-floor", "unknown-limit"),
+        "limit",
+        "probe-rate",
+        "probe-depth",
+        "probe-floor",
+        "probes",
+        "mmr-weight",
+        "collapse-above",
+        "known-floor",
+        "unknown-limit",
     }
 )
 """Settings that take effect only after the candidates are scored."""

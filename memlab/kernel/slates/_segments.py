@@ -123,20 +123,19 @@ class _Meta(msgspec.Struct):
 
 # Fields of a slate that are stored per recall.
 _OF_RECALL = (
-    *(
-        "decision",
-        "at",
-        "limit",
-        "state",
-        "seed",
-        "kappa",
-        "known",
-        "wanted",
-        "shown",
-        "conditional",
-        "probes",
-    ),
-    *("also", "challenge"),
+    "decision",
+    "at",
+    "limit",
+    "state",
+    "seed",
+    "kappa",
+    "known",
+    "wanted",
+    "shown",
+    "conditional",
+    "probes",
+    "also",
+    "challenge",
 )
 
 

@@ -226,7 +226,7 @@ def _find_duel(
     heads = [challenge.heads[name].ids for challenge in challenges]
     lives = [challenge.live for challenge in challenges]
     whole = _logged_top_k("live", lives, part)
-    if kind == "draft":
+    if kind == "draft":  # only a part of the results was drafted
         lives, heads = map(list, zip(*map(_drafted_heads, lives, heads), strict=True))
     group, grouped = _find_groups(challenges, part)
     return Duel(

@@ -426,31 +426,7 @@ def _assign_places(
         _at=optional_column(columns, "at", INSTANT),
     )
     rows = wanted.with_row_index("_key").join(about, on="recall", how="left", maintain_order="left")
-    if memories is None:
-        if rows["memory_id"].null_count():
-            raise InputError(
-                "Labels with refs need a lab to look them up, and none was passed. Label memory_id instead."
-            )
-        rows = rows.with_columns(
-            stored=pl.lit(True), status=pl.lit(None, dtype=pl.String), created=pl.col("_at")
-        )
-    else:
-        by_id = rows.filter(pl.col("memory_id").is_not_null()).join(
-            memories.drop("ref", "project"), on="memory_id", how="left", maintain_order="left"
-        )
-        by_ref = rows.filter(pl.col("memory_id").is_null()).drop("memory_id")
-        with_ref = memories.filter(pl.col("ref").is_not_null())
-        by_ref = by_ref.join(with_ref, on="ref", how="left", maintain_order="left")
-        elsewhere = pl.col("asked_in").is_not_null() & pl.col("project").is_not_null()
-        elsewhere &= pl.col("asked_in") != pl.col("project")
-        cleared = [
-            pl.when(elsewhere).then(None).otherwise(pl.col(name)).alias(name)
-            for name in ("memory_id", "status", "created")
-        ]
-        rows = pl.concat([by_id, by_ref.with_columns(cleared).select(by_id.columns)])
-        # A memory that was created after the query could not be retrieved by the query.
-        is_later = (pl.col("created") > pl.col("_at")).fill_null(False)
-        rows = rows.with_columns(stored=pl.col("status").is_not_null() & ~is_later)
+    rows = _find_stored(rows, memories)
     rows = rows.join(pools, on=["recall", "memory_id"], how="left", maintain_order="left")
     stage = (
         pl.when(pl.col("head").fill_null(False) & ~(pl.col("reward") < _SUCCESS).fill_null(False))
@@ -470,21 +446,52 @@ def _assign_places(
     )
     named_place = pl.col("_place").replace_strict(dict(enumerate(_ORDER)), return_dtype=pl.String)
     return best.with_columns(place=named_place).select(
-        *(
-            "recall",
-            "_key",
-            "decision",
-            "question",
-            "memory_id",
-            "ref",
-            "place",
-            "rank",
-            "pool",
-            "limit",
-            "reward",
-        ),
-        *("status", "created", "_at"),
+        "recall",
+        "_key",
+        "decision",
+        "question",
+        "memory_id",
+        "ref",
+        "place",
+        "rank",
+        "pool",
+        "limit",
+        "reward",
+        "status",
+        "created",
+        "_at",
     )
+
+
+def _find_stored(rows: pl.DataFrame, memories: pl.DataFrame | None) -> pl.DataFrame:
+    """Return wanted memories with status, creation, and whether each was stored before its query.
+
+    A ref is looked up in the project of the query.
+    """
+    if memories is None:
+        if rows["memory_id"].null_count():
+            raise InputError(
+                "Labels with refs need a lab to look them up, and none was passed. Label memory_id instead."
+            )
+        return rows.with_columns(
+            stored=pl.lit(True), status=pl.lit(None, dtype=pl.String), created=pl.col("_at")
+        )
+    by_id = rows.filter(pl.col("memory_id").is_not_null()).join(
+        memories.drop("ref", "project"), on="memory_id", how="left", maintain_order="left"
+    )
+    by_ref = rows.filter(pl.col("memory_id").is_null()).drop("memory_id")
+    with_ref = memories.filter(pl.col("ref").is_not_null())
+    by_ref = by_ref.join(with_ref, on="ref", how="left", maintain_order="left")
+    elsewhere = pl.col("asked_in").is_not_null() & pl.col("project").is_not_null()
+    elsewhere &= pl.col("asked_in") != pl.col("project")
+    cleared = [
+        pl.when(elsewhere).then(None).otherwise(pl.col(name)).alias(name)
+        for name in ("memory_id", "status", "created")
+    ]
+    rows = pl.concat([by_id, by_ref.with_columns(cleared).select(by_id.columns)])
+    # A memory that was created after the query could not be retrieved by the query.
+    is_later = (pl.col("created") > pl.col("_at")).fill_null(False)
+    return rows.with_columns(stored=pl.col("status").is_not_null() & ~is_later)
 
 
 def _count_places(rows: pl.DataFrame, log: Log, level: float) -> Sample:

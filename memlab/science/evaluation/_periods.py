@@ -587,23 +587,19 @@ class Periods:
         """A row for each version with rewards and comparison; the live version is first."""
         rows = [
             (
-                *(
-                    period.pack_hash,
-                    period is self.live,
-                    period.since,
-                    period.blocks,
-                    period.recalls,
-                    period.judged,
-                    period.earned,
-                    period.low,
-                ),
-                *(
-                    period.high,
-                    period.evidence,
-                    period.needed,
-                    period.fell if period.needed is not None else None,
-                    period.begins,
-                ),
+                period.pack_hash,
+                period is self.live,
+                period.since,
+                period.blocks,
+                period.recalls,
+                period.judged,
+                period.earned,
+                period.low,
+                period.high,
+                period.evidence,
+                period.needed,
+                period.fell if period.needed is not None else None,
+                period.begins,
             )
             for period in (*((self.live,) if self.live else ()), *self.earlier)
         ]

@@ -23,20 +23,21 @@ from memlab.kernel.state import State, visible_rows
 from memlab.subjects.lab import Lab
 
 COLUMNS = (
-    *(
-        "id",
-        "text",
-        "kind",
-        "status",
-        "speaker",
-        "project",
-        "session",
-        "created",
-        "accessed",
-        "access",
-        "pinned",
-    ),
-    *("importance", "confidence", "label", "superseded_by"),
+    "id",
+    "text",
+    "kind",
+    "status",
+    "speaker",
+    "project",
+    "session",
+    "created",
+    "accessed",
+    "access",
+    "pinned",
+    "importance",
+    "confidence",
+    "label",
+    "superseded_by",
 )
 """The columns of the table, each of which can be sorted."""
 HEADS = ("kind", "status", "speaker", "project", "session", "created", "access")
