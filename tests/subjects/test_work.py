@@ -86,6 +86,16 @@ def test_a_failure_without_any_file_is_a_quirk_of_the_environment():
             "convention",
         ),
         ("scrap that. malformed input should be 65 like EX_DATAERR", "correction"),
+        # from the READMEs of two projects: an address or a failure is no talk if something has a name
+        (
+            "Releases are automatically built via GitHub Actions when you push a tag to the `github` remote",
+            "context",
+        ),
+        (
+            "A canary / watchdog logic checks for the last time Peppermint attempted to pull a job, and the check "
+            "fails if this returns a timeout",
+            "context",
+        ),
     ],
 )
 def test_what_a_user_says_at_work(said, kind):
@@ -205,6 +215,23 @@ def test_a_context_leaves_out_what_a_later_statement_of_the_project_corrects(old
     text = lab.context("mails and FEED_CHUNK", project="p").text
     assert new[:20] in text
     assert old[:20] not in text
+
+
+@pytest.mark.long
+def test_an_answer_of_a_person_corrects_as_other_reports_do():
+    lab = memlab.open()
+    before = user("Build it."), bash("make", "done"), edit("setup.cfg")
+    learn(*before, user("Flask requires Werkzeug >= 2.2.2 in setup.cfg."), lab=lab)
+    frame = learn(
+        *before,
+        agent("Which minimum version of Werkzeug do we want in setup.cfg?"),
+        # from the changelog of Flask
+        user("Bump minimum dependency versions to the latest available: Werkzeug >= 3.1"),
+        lab=lab,
+        session="s2",
+    )
+    assert frame["confidence"].to_list() == [0.8, 0.8]
+    assert lab.edges.filter(relation="updates")["target"].to_list() == [1]
 
 
 def test_a_later_statement_with_a_common_word_corrects_nothing():

@@ -34,15 +34,15 @@ WORK = {
 }
 """The sorts of lesson of work in order of importance, with their labels in a report."""
 
-# The kind of memory and the confidence of each sort of lesson.
+# The kind of memory of each sort of lesson, and its confidence if an agent says it: a person may correct any of them.
 _SORTS = {
     "gotcha": ("gotcha", 0.8),
-    "correction": ("correction", 0.8),
-    "feedback": ("human-feedback", 0.8),
-    "rule": ("convention", 0.8),
-    "cause": ("learning", 0.7),
-    "answer": ("codebase-discovery", 0.7),
-    "statement": ("context", 0.8),
+    "correction": ("correction", 0.6),
+    "feedback": ("human-feedback", 0.6),
+    "rule": ("convention", 0.6),
+    "cause": ("learning", 0.5),
+    "answer": ("codebase-discovery", 0.5),
+    "statement": ("context", 0.6),
 }
 # Limits of one session: lessons of a sort, tokens of a lesson, files of a lesson, characters of a quoted error or command.
 _MOST_OF_A_SORT = 20
@@ -298,7 +298,7 @@ class _Work:
         paths = list(dict.fromkeys(paths))[:_MOST_FILES]
         fields = {
             "kind": "environment-quirk" if sort == "gotcha" and not paths else kind,
-            "confidence": confidence if by_user or sort == "gotcha" else confidence - 0.2,
+            "confidence": 0.8 if by_user or sort == "gotcha" else confidence,
             "provenance": "user-stated" if by_user else "inferred",
             "tags": list(dict.fromkeys([sort, *programs]))[:4],
             "reason": f"extracted by the rule {sort}",
@@ -359,10 +359,10 @@ class _Work:
         """
         rest = self.calls_of[self.turns[call.number]]
         failing = call.parts[call.program]
-        is_missing = _MISSING.search(call.error) is not None
+        is_missing = _MISSING.search(call.error)
         for later in rest[rest.index(call) + 1 :]:
-            is_same = later.find_similar(failing) is not None
-            if later.failed is False and later.program and (is_missing or is_same):
+            is_replaced = later.failed is False and later.program
+            if is_replaced and (is_missing or later.find_similar(failing)):
                 return later
         return None
 
@@ -439,7 +439,7 @@ class _Work:
             # a question, which is not listed, may name what the sentence is about
             question = " ".join(_FENCE.sub(" ", message.text[end:start]).split()).strip(_MARKS)
             before, end = shorten(question, _MOST_EXPLAINED) or before, stop
-            is_replacement = by_user and _REPLACED.search(before) is not None
+            is_replacement = by_user and _REPLACED.search(before)
             sort = _choose_sort(sentence, padded(words), by_user=by_user, is_first=is_first)
             if sort == "statement" and not by_user and not self._is_finding(number):
                 sort = None
@@ -610,7 +610,7 @@ def _choose_sort(sentence: str, low: str, *, by_user: bool, is_first: bool) -> s
 
     The first message of a user states the task, so that only plain rules in it are lessons.
     """
-    first = low.split()[0] if low.strip() else ""
+    first = (low.split() or [""])[0]
     if holds(low, phrases("session", "momentary")) or (
         _is_request(sentence) if by_user else first in vocabulary("session", "of-myself")
     ):
@@ -634,13 +634,11 @@ def _choose_sort(sentence: str, low: str, *, by_user: bool, is_first: bool) -> s
         # what an agent says of its own work is no fact
         is_fact = names >= _FEWEST_NAMES or holds(low, phrases("session", "weak-rule", "relates"))
         is_fact &= names > 0 and not first.endswith("ed") and _states(sentence)
-        is_fact &= _OF_THE_SESSION.search(sentence) is None
-        return "statement" if is_fact else None
-    is_statement = is_change or not (
-        is_first
-        or holds(low, phrases("session", "failure", "addressed"))
-        or (not names and first in vocabulary("session", "chatter"))
+        return "statement" if is_fact and not _OF_THE_SESSION.search(sentence) else None
+    is_talk = first in vocabulary("session", "chatter") or holds(
+        low, phrases("session", "failure", "addressed")
     )
+    is_statement = is_change or not (is_first or (is_talk and not names))
     return "statement" if is_statement and _states(sentence) else None
 
 

@@ -88,7 +88,9 @@ def keep_corrections(compared: ComparedPairs, now: int) -> None:
         kind, is_settled = kinds[pairs.first[pair]], compared.resolution[pair] == "keep-new"
         is_correction = compared.word(pair) in ("updates", "contradicts")
         is_report = kind == "correction" or reports_change(later)
-        if kind in _INCIDENTS:  # ends only the statement of a value that it names
+        if (
+            kind in _INCIDENTS[: 3 if is_told[pair] else 4]
+        ):  # ends only the statement of a value that it names
             is_correction &= denies_value(later, earlier)
         elif projects[pairs.first[pair]] is None:
             is_correction &= is_report and corrects(later, earlier)
