@@ -249,10 +249,17 @@
   "No edge is removed."
   false)
 
-(defpolicy inject [tier called rank share tokens injected]
+; What an agent learned at work competes by more than rank, because most of it never helps again. The exponents were chosen
+; on nine labelled lives of a coding agent (docs/benchmarks/chats.md). Others keep the priority that was measured on chats.
+(defpolicy inject [tier called rank share tokens injected kind confidence closeness coverage]
   "Priority by rank, less for long memories, because a budget holds fewer of them; nothing twice in a session, and no
-   result with less than a share of the best score."
+   result with less than a share of the best score. Lessons of work also by confidence, meaning and words."
   (if (or injected
           (and (> tier 1) (not called) (< share (param :least 0.1 :low 0 :high 1))))
       0
-      (/ 1 (* rank (+ tokens 8)))))
+      (case kind
+        ["convention" "correction" "human-feedback" "gotcha" "environment-quirk" "learning" "codebase-discovery"
+         "context"]
+        (/ (* (** confidence 4) (exp (+ (* 3 closeness) (* 8 coverage) -1.5)))
+           (* (** rank 0.5) (** (+ tokens 8) 0.8)))
+        else (/ 1 (* rank (+ tokens 8))))))

@@ -1,7 +1,9 @@
 """Contexts: never over budget, never out of their marks, never twice, never what is hidden; and their slates."""
 
+import codecs
 import random
 import re
+import this
 
 import mistune
 import polars as pl
@@ -654,6 +656,26 @@ def test_what_scores_far_below_the_best_result_is_left_out(clock):
         assert len(context) < 10
         lab.policies.install("inject", "(fn [rank] (/ 1 rank))", reason="no floor")
         assert len(lab.context("Where is the harbour key?", budget=2_000)) == 41
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["learning", "fact", "turn"])
+def test_certain_lessons_come_first_and_other_memories_by_rank(kind, clock):
+    zen = codecs.decode(this.s, "rot13").splitlines()[2:]  # by Tim Peters
+    shown = []
+    for doubtful in (0.8, 0.5):
+        with memlab.open(clock=clock) as lab:
+            lab.remember(
+                [
+                    {"text": line, "kind": kind, "confidence": (0.8, doubtful)[n % 2]}
+                    for n, line in enumerate(zen)
+                ],
+                linking="off",
+            )
+            context = lab.context("Which way is better to implement it?", budget=100)
+            shown.append(context.frame["memory_id"].to_list())
+    assert not all(id % 2 for id in shown[0])
+    assert all(id % 2 for id in shown[1]) if kind == "learning" else shown[0] == shown[1]
 
 
 @pytest.mark.long

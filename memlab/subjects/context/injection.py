@@ -337,7 +337,7 @@ class Injection:
         probability: float | None,
     ) -> Chosen:
         """Plan the memories of tiers 1 and 2, and rank the rest for exploration and tier 3."""
-        # Named memories get at most half of tier 2, so that results of the recall always have room.
+        # Named memories get at most half of tier 2, or a quarter of a filled budget, so that results have room.
         self._pool, self._scores = pool, scores
         self._count_tokens(pool.rows)
         language = str(self._pack.settings["language"])
@@ -369,7 +369,8 @@ class Injection:
         )
         self._room = min(4 * tiers[2] - description_size, max(self.sheet.free, 0))
         called[planned] = False
-        planned += self._plan(called & (priority_2 > 0), priority_2, 2, room=self._room // 2)
+        room = self._room // (4 if self._fill else 2)
+        planned += self._plan(called & (priority_2 > 0), priority_2, 2, room=room)
         called[planned] = False
         planned += self._plan(
             called & (priority_2 <= 0) & (priority_3 > 0), priority_3, 3, room=self.sheet.free // 2
