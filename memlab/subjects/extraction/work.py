@@ -361,8 +361,11 @@ class _Work:
         failing = call.parts[call.program]
         is_missing = _MISSING.search(call.error)
         for later in rest[rest.index(call) + 1 :]:
-            is_replaced = later.failed is False and later.program
-            if is_replaced and (is_missing or later.find_similar(failing)):
+            if (
+                later.failed is False
+                and later.program
+                and (is_missing or later.find_similar(failing))
+            ):
                 return later
         return None
 
@@ -548,8 +551,7 @@ def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
     if after.failed and not steps:
         return ""
     is_gone = "/" in failing.split()[0] and "no such file" in call.error.casefold()
-    state = "is gone" if is_gone else "failed"
-    text = f"`{clip(failing, _MOST_COMMAND * 2 // 3)}` {state}: {call.error.rstrip('.')}."
+    text = f"`{clip(failing, _MOST_COMMAND * 2 // 3)}` {'is gone' if is_gone else 'failed'}: {call.error.rstrip('.')}."
     if not after.failed and passing != failing:
         text += f" `{clip(passing, _MOST_COMMAND)}` passed instead."
     if steps:
@@ -586,9 +588,9 @@ def _read_rejection(text: str, *, of_call: bool) -> str:
     """
     flat = " ".join(_FENCE.sub(" ", text).split())
     low = padded(_split_words(flat))
-    rejects = low.startswith(tuple(phrases("session", "rejects")))
     if not of_call and not (
-        rejects and vocabulary("session", "accepts").isdisjoint(low.split()[:3])
+        low.startswith(tuple(phrases("session", "rejects")))
+        and vocabulary("session", "accepts").isdisjoint(low.split()[:3])
     ):
         return ""
     sentences = [sentence for _, _, sentence in _list_sentences(text)]
