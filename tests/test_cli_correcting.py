@@ -14,7 +14,6 @@ def lab(json_of):
     return "a.memlab"
 
 
-@pytest.mark.long
 def test_a_field_is_changed_in_the_memory_and_a_text_in_a_new_one(json_of, run, lab):
     edited = json_of(
         "edit",
@@ -59,7 +58,6 @@ def test_a_field_is_changed_in_the_memory_and_a_text_in_a_new_one(json_of, run, 
     assert "finite number" in wrong.stderr
 
 
-@pytest.mark.long
 def test_flag_delete_and_restore(json_of, run, lab):
     json_of("edit", lab, 1, "--text", "deploys on Fridays")
     flagged = json_of("deprecate", lab, 4, "it never changed")
@@ -88,7 +86,6 @@ def test_flag_delete_and_restore(json_of, run, lab):
     assert run("restore", lab, 99).exit_code == 1
 
 
-@pytest.mark.long
 def test_a_purge_has_to_be_meant(json_of, run, lab, tmp_path):
     json_of("upkeep", "backup", lab)
     refused = run("purge", lab, 3)
@@ -118,7 +115,6 @@ def test_a_backup_is_a_lab(json_of, run, lab, tmp_path):
     assert run("upkeep", "backup", "nowhere").exit_code == 1
 
 
-@pytest.mark.long
 def test_a_purge_prints_its_receipt(json_of, run, lab, tmp_path):
     json_of("remember", lab, "Fennel tops for the rabbit", "--session", "monday")
     json_of("upkeep", "export", lab, tmp_path / "out.md")

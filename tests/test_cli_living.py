@@ -18,7 +18,6 @@ def old(run):
     return "a.memlab"
 
 
-@pytest.mark.long
 def test_upkeep_tells_what_changed_and_then_nothing(json_of, run, old):
     first = json_of("upkeep", "maintain", old, "--at", "2020-01-10")
     assert {"what": "status", "from": "active", "to": "expired", "memories": 1} in first["changes"]
@@ -31,7 +30,6 @@ def test_upkeep_tells_what_changed_and_then_nothing(json_of, run, old):
     assert "nothing changed" in run("upkeep", "maintain", old, "--at", "2020-01-10").output
 
 
-@pytest.mark.long
 def test_consolidation_there_and_back(json_of, run, old):
     before = json_of("show", old)
     dry = json_of("upkeep", "consolidate", old, "--dry-run")

@@ -7,7 +7,6 @@ import memlab
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.long
 def test_memories_of_a_session_are_quarantined_and_released(json_of, run):
     json_of("remember", "a.memlab", "deploys on Tuesdays", "--project", "api")
     with memlab.open("a.memlab") as lab:

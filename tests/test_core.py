@@ -8,6 +8,8 @@ import pytest
 
 import memlab
 
+pytestmark = pytest.mark.long
+
 BLOCKED = {
     *(
         "IPython",
@@ -99,7 +101,6 @@ with memlab.open("agent.memlab", read_only=True) as again:
 """
 
 
-@pytest.mark.long
 def test_daily_work_evaluation_and_backup(tmp_path):
     printed = run(DAILY, folder=tmp_path)
     assert printed.strip() == (
@@ -122,13 +123,11 @@ for pack in sys.argv[1:]:
 """
 
 
-@pytest.mark.long
 def test_maintenance_under_each_pack(tmp_path):
     packs = memlab.packs()
     assert run(MAINTAIN, *packs, folder=tmp_path).splitlines() == [f"{pack} True" for pack in packs]
 
 
-@pytest.mark.long
 def test_the_command_line(tmp_path):
     program = "from memlab.ui.cli import main; main(sys.argv[1:])"
     assert "recall" in run(program, "--help", folder=tmp_path)
@@ -186,7 +185,6 @@ for name, call in CALLS.items():
 """
 
 
-@pytest.mark.long
 def test_each_missing_extra_answers_with_the_line_that_installs_it(tmp_path):
     printed = run(f"CALLS = {CALLS!r}\n{SETTING}", folder=tmp_path)
     for name in CALLS:
@@ -197,7 +195,6 @@ def test_each_missing_extra_answers_with_the_line_that_installs_it(tmp_path):
         assert lines[0].endswith(f"Install it with: pip install 'memlab-core[{extra}]'"), lines
 
 
-@pytest.mark.long
 def test_the_first_answer_loads_nothing_of_the_extras_and_few_modules(tmp_path):
     program = f"""
 lab = memlab.open()

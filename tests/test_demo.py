@@ -104,7 +104,6 @@ def test_the_conversation_is_whole():
     )
 
 
-@pytest.mark.long
 def test_the_swap_puts_what_holds_now_above_what_once_held(run):
     assert run.memories == 171
     assert {"D13:1", "D1:9"} <= set(run.before)

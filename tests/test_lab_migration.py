@@ -77,7 +77,6 @@ def test_a_preview_says_by_project_what_would_go(two_projects, unscreened):
     assert "diary (memory is off)" in repr(seen)
 
 
-@pytest.mark.long
 def test_memories_that_are_not_excluded_move_and_a_second_run_adds_nothing(
     two_projects, tmp_path, clock
 ):
@@ -110,14 +109,12 @@ def test_memories_that_are_not_excluded_move_and_a_second_run_adds_nothing(
     assert "synced" in two_projects.log["kind"].to_list()
 
 
-@pytest.mark.long
 def test_edges_between_projects_come_once_both_are_there(two_projects, tmp_path, clock):
     two_projects.io.move_to(tmp_path / "there", exclude=[None], embedder=letters)
     with opened(tmp_path / "there", clock) as there:
         assert there.edges.filter(relation="relates-to").height == 2
 
 
-@pytest.mark.long
 def test_a_lab_goes_whole_where_nothing_is_excluded(two_projects, tmp_path, clock):
     assert two_projects.io.move_to(tmp_path / "there", embedder=letters).added == 6
     with opened(tmp_path / "there", clock) as there:
@@ -125,7 +122,6 @@ def test_a_lab_goes_whole_where_nothing_is_excluded(two_projects, tmp_path, cloc
         assert there.memories.select(same).equals(two_projects.memories.select(same))
 
 
-@pytest.mark.long
 def test_secrets_are_redacted_on_the_way_and_embedded_without_them(
     two_projects, unscreened, tmp_path, clock
 ):
@@ -146,7 +142,6 @@ def test_secrets_are_redacted_on_the_way_and_embedded_without_them(
         assert there.memories.filter(pl.col("text").str.contains("REDACTED")).height == 1
 
 
-@pytest.mark.long
 def test_a_move_that_stopped_goes_on(two_projects, tmp_path, clock, monkeypatch):
     load, calls = storing.load_bundle, []
 
@@ -168,7 +163,6 @@ def test_a_move_that_stopped_goes_on(two_projects, tmp_path, clock, monkeypatch)
     )
 
 
-@pytest.mark.long
 def test_the_target_decides_what_to_store(two_projects, tmp_path, clock):
     with opened(tmp_path / "there", clock) as there:
         there.policies.use('(pack careful) (setting consent "needed")')
@@ -201,7 +195,6 @@ def test_moves_that_are_refused(disk, two_projects, tmp_path):
     )
 
 
-@pytest.mark.long
 def test_a_purge_leaves_no_project_in_a_mark(two_projects, tmp_path):
     two_projects.io.move_to(tmp_path / "there", exclude=["diary"], embedder=letters)
     two_projects.purge(project="diary")
@@ -210,7 +203,6 @@ def test_a_purge_leaves_no_project_in_a_mark(two_projects, tmp_path):
     )
 
 
-@pytest.mark.long
 def test_from_the_command_line(json_of, run):
     json_of("remember", "a.memlab", "Deploys go out on Tuesdays", "--project", "api")
     json_of("remember", "a.memlab", "Dear diary", "--project", "diary")

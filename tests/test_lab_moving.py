@@ -9,7 +9,6 @@ from tests.displays import html_of
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.long
 def test_a_lab_that_was_imported_goes_on_living(disk, tmp_path, trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock) as source:
         source.remember(
@@ -50,7 +49,6 @@ def test_two_labs_of_one_instant_are_not_taken_for_one(tmp_path, trigrams):
     assert third.load(tmp_path / "a.jsonl").count("known") == 1
 
 
-@pytest.mark.long
 def test_a_memory_keeps_its_first_origin_through_several_labs(lab, tmp_path, trigrams):
     def hop(path, name):
         other = memlab.open(embedder=trigrams, clock=memlab.ManualClock(f"2026-0{len(name)}-01"))
@@ -65,7 +63,6 @@ def test_a_memory_keeps_its_first_origin_through_several_labs(lab, tmp_path, tri
     assert lab.load(path).count("known") == 1
 
 
-@pytest.mark.long
 def test_a_project_may_be_given_to_all(lab, tmp_path, trigrams, clock):
     lab.remember("tabs", project="old")
     path = lab.io.export(tmp_path / "a.jsonl")
@@ -106,7 +103,6 @@ def test_the_load_report_renders(lab, tmp_path, trigrams, clock):
     assert loaded.ids == (1,)
 
 
-@pytest.mark.long
 def test_an_export_of_an_empty_lab(lab, tmp_path, trigrams, clock):
     for name in ("a.jsonl", "a.md", "a.sexp", "a.parquet"):
         path = lab.io.export(tmp_path / name)
@@ -114,7 +110,6 @@ def test_an_export_of_an_empty_lab(lab, tmp_path, trigrams, clock):
             assert len(other) == 0
 
 
-@pytest.mark.long
 def test_tags_beyond_counting(lab, tmp_path, trigrams, clock):
     lab.remember("x", tags=[f"tag {n}" for n in range(4_000)])
     lab.remember("y" * 200_000)

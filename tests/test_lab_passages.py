@@ -32,7 +32,6 @@ def scores(lab):
     return slate.ids.tolist(), slate.scores.tolist(), slate.numbers["late"].tolist()
 
 
-@pytest.mark.long
 class TestFound:
     def test_values_do_not_depend_on_how_the_words_came(self, tmp_path):
         with filled(tmp_path / "lab") as lab:
@@ -53,7 +52,6 @@ class TestFound:
 
 
 class TestShown:
-    @pytest.mark.long
     def test_the_passage_is_marked_within_the_whole(self):
         with filled() as lab:
             hits = lab.recall(QUESTION, log=False)
@@ -77,7 +75,6 @@ class TestShown:
             assert "<mark>" not in html_of(hits)
 
 
-@pytest.mark.long
 class TestGone:
     def test_a_purged_text_leaves_no_passage(self, tmp_path):
         with filled(tmp_path / "lab") as lab:

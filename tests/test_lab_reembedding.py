@@ -119,7 +119,6 @@ def scores(lab):
     ]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("way", ["thread", "foreground", "again"])
 def test_the_end_is_that_of_the_foreground_to_the_bit(tmp_path, clock, small, way):
     with memlab.open(
@@ -171,7 +170,6 @@ def test_meanwhile_words_find_what_has_no_vector(
         assert (lab.recall("kettle", log=False).frame["similarity"] > 0).all()
 
 
-@pytest.mark.long
 def test_the_newest_come_first_and_a_timeout_ends_it(tmp_path, clock, small, shut):
     embedder, gate = shut
     path = filled(tmp_path / "lab", clock)
@@ -211,7 +209,6 @@ def test_vectors_of_two_models_are_never_mixed(tmp_path, clock, small, shut):
                 assert contents(reader) == contents(lab)
 
 
-@pytest.mark.long
 def test_a_killed_process_goes_on_where_it_was(tmp_path, clock, small):
     path = filled(tmp_path / "lab", clock)
     script = f"""
@@ -247,7 +244,6 @@ def test_a_killed_process_goes_on_where_it_was(tmp_path, clock, small):
         assert content == contents(lab)
 
 
-@pytest.mark.long
 def test_a_snapshot_in_between_and_what_is_remembered_meanwhile(tmp_path, clock, small, shut):
     embedder, gate = shut
     path = filled(tmp_path / "lab", clock)
@@ -328,7 +324,6 @@ def test_the_past_of_a_former_embedder_is_refused(tmp_path, clock, small):
         assert set(then.recall("kettle").frame["similarity"][:5]) == {0.0}
 
 
-@pytest.mark.long
 def test_a_purge_meanwhile_leaves_nothing_of_the_text(tmp_path, clock, small, shut):
     embedder, gate = shut
     path = filled(tmp_path / "lab", clock)
@@ -343,7 +338,6 @@ def test_a_purge_meanwhile_leaves_nothing_of_the_text(tmp_path, clock, small, sh
         assert lab.io.check().sound
 
 
-@pytest.mark.long
 def test_an_embedder_that_fails_is_told_of_and_asked_again(tmp_path, clock, small, shut):
     embedder, gate = shut
     gate.failing = True
@@ -362,7 +356,6 @@ def test_an_embedder_that_fails_is_told_of_and_asked_again(tmp_path, clock, smal
         assert lab.io.reembedding().error is None
 
 
-@pytest.mark.long
 def test_a_memory_linked_later_waits_for_its_vector(tmp_path, clock, small, shut):
     embedder, gate = shut
     path = filled(tmp_path / "lab", clock, [*TEXTS, "The heating is set to nineteen degrees"])
@@ -376,7 +369,6 @@ def test_a_memory_linked_later_waits_for_its_vector(tmp_path, clock, small, shut
         assert "superseded" in lab.memories["status"].to_list()[76:]
 
 
-@pytest.mark.long
 def test_back_and_forth_and_an_empty_lab(tmp_path, clock, small):
     path = filled(tmp_path / "lab", clock)
     with memlab.open(path, embedder=letters, clock=clock) as lab:

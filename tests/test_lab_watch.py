@@ -61,7 +61,6 @@ def settled(watch):
 
 @pytest.mark.long
 class TestSaving:
-    @pytest.mark.long
     @pytest.mark.parametrize(
         "save", [lambda path, text: path.write_text(text), replaced], ids=["in place", "replaced"]
     )
@@ -85,7 +84,6 @@ class TestSaving:
             "saved mine.hy",
         ]
 
-    @pytest.mark.long
     def test_a_pack(self, lab, file, notices):
         file.write_text(PACK)
         with lab.policies.watch(file, every=0.01, on_change=notices):
@@ -95,7 +93,6 @@ class TestSaving:
             assert (change.outcome, change.hash) == ("live", lab.policies.pack.hash)
             assert lab.policies.pack.count("seeds") == 4
 
-    @pytest.mark.long
     def test_a_broken_save_leaves_the_last_good_one_live(self, lab, file, notices):
         with lab.policies.watch(file, SLOT, every=0.01, on_change=notices) as watch:
             before = lab.policies.pack.hash

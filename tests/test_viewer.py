@@ -249,7 +249,6 @@ class TestPurge:
     def questions(self, lab: memlab.Lab) -> list[tuple[str, str]]:
         return lab.slates().decisions.select("query", "project").collect().rows()
 
-    @pytest.mark.long
     def test_a_query_that_quotes_a_hidden_memory_is_hidden(
         self, purge_after_recalls: memlab.Lab
     ) -> None:

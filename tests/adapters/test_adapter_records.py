@@ -32,7 +32,6 @@ def test_of_two_that_two_processes_wrote_at_once_the_newer_counts_and_both_are_d
 EVERYTHING = pl.col("id") > 0
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("probes", [1, 2])
 def test_a_recall_of_records_has_as_many_as_there_are_and_says_so_in_the_log(lab, probes):
     lab.policies.use(
@@ -51,7 +50,6 @@ def test_a_recall_of_records_has_as_many_as_there_are_and_says_so_in_the_log(lab
     assert not records.hits.probes
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_pages_of_a_search_show_everything_once(lab, size):
     records = Records(lab, "x")
@@ -80,7 +78,6 @@ def test_a_page_that_follows_none_is_that_part_of_the_ranking(lab):
     assert [record.id for record, _ in page] == list(ranking.ids[3:])
 
 
-@pytest.mark.long
 def test_the_best_text_of_a_record_counts_and_a_record_is_returned_once(lab):
     records = Records(lab, "x")
     parts = [f"pizza number {n} is for Grace" for n in range(5)]
@@ -103,7 +100,6 @@ def test_the_best_text_of_a_record_counts_and_a_record_is_returned_once(lab):
     assert lab.memories.filter(pl.col("status") == "active").height == 4
 
 
-@pytest.mark.long
 def test_two_sessions_of_one_lab_never_pop_the_same_item(tmp_path):
     lab = memlab.open(tmp_path / "lab")
     with memlab.open(tmp_path / "lab") as other:
@@ -119,7 +115,6 @@ def test_two_sessions_of_one_lab_never_pop_the_same_item(tmp_path):
     lab.close()
 
 
-@pytest.mark.long
 def test_files_that_two_adapters_edit_at_once_lose_no_edit(lab):
     files = [MemoryFiles(lab), MemoryFiles(lab)]
     files[0].create("/memories/log.md", "begin\n")
@@ -139,7 +134,6 @@ with memlab.open(sys.argv[1]) as lab:
 """
 
 
-@pytest.mark.long
 def test_two_processes_never_pop_the_same_item(tmp_path):
     with memlab.open(tmp_path / "lab") as lab:
         items = [{"role": "user", "content": str(n)} for n in range(60)]

@@ -40,7 +40,6 @@ def bench(trigrams):
     )
 
 
-@pytest.mark.long
 def test_a_corrected_statement_is_not_retrieved_after_a_replay(bench):
     row = bench.frame.filter(ability="knowledge_update").row(0, named=True)
     assert (row["stored"], row["lived"]) == (1.0, 1.0), "recall is of the evidence that still holds"
@@ -59,7 +58,6 @@ def test_every_answerable_question_is_asked_and_the_first_row_is_of_all(bench):
     assert bench.to_dict()["packs"] == dict(bench.hashes)
 
 
-@pytest.mark.long
 def test_without_evidence_there_is_nothing_to_measure():
     bare = LabelledConversation(TALK.conversation, (QUESTIONS[2],))
     with pytest.raises(DatasetError, match="nothing to measure"):

@@ -88,7 +88,6 @@ run(sys.argv[1], sys.argv[2])
 """
 
 
-@pytest.mark.long
 def test_a_run_that_is_killed_twice_repeats_no_call(tmp_path):
     process, served, kills = None, [], [5, 17]
 

@@ -43,7 +43,6 @@ def world():
     return World(seed=1, **SHAPE)
 
 
-@pytest.mark.long
 def test_a_tenth_that_was_judged_sets_the_rest_right(world):
     slates, *_ = log_of(world, 0.1)
     found, blind = row(slates), row(log_of(world, 0.1, keep_judged=False)[0])
@@ -53,7 +52,6 @@ def test_a_tenth_that_was_judged_sets_the_rest_right(world):
     assert found.difference.low < gap < found.difference.high
 
 
-@pytest.mark.long
 def test_the_line_is_that_of_what_was_read_on_what_was_judged_turned_round(world):
     slates, true, given, by_hand = log_of(world, 0.2)
     slope, start = np.polyfit(true[by_hand], given[by_hand], 1)
@@ -66,7 +64,6 @@ def test_the_line_is_that_of_what_was_read_on_what_was_judged_turned_round(world
     assert f"{by_hand.sum():,} that were judged" in note
 
 
-@pytest.mark.long
 def test_fewer_judged_make_wider_intervals(world):
     few, many = (row(log_of(world, share)[0]) for share in (0.05, 0.5))
     assert few.difference.high - few.difference.low > many.difference.high - many.difference.low
@@ -74,13 +71,11 @@ def test_fewer_judged_make_wider_intervals(world):
     assert few.value.error > 2.5 * row(world.slates()).value.error
 
 
-@pytest.mark.long
 def test_where_all_was_judged_nothing_changes(world):
     every, plain = row(log_of(world, 2.0)[0]), row(world.slates())
     assert (every.value, every.difference) == (plain.value, plain.difference)
 
 
-@pytest.mark.long
 def test_too_few_judged_leave_it_as_it_was_read_and_the_report_says_so(world):
     slates, *_ = log_of(world, 0.001)
     evaluation = evaluate(slates, ["good"], missing="censor")

@@ -84,7 +84,6 @@ def find_slowly(log, rows, ranks):
     return sorted(repeated)
 
 
-@pytest.mark.long
 def test_repeated_items_are_those_of_a_search_over_all_pairs():
     dice = np.random.default_rng(3)
     frame = wide(recalls=20)
@@ -100,7 +99,6 @@ def test_repeated_items_are_those_of_a_search_over_all_pairs():
         assert find_repeated(log, rows, ranks).tolist() == find_slowly(log, rows, ranks)
 
 
-@pytest.mark.long
 def test_copies_that_no_recall_showed_together_count_as_any_reward():
     """The true value of the new policy is 1 - .2^3; a sum of three copies is 2.4."""
     evaluation = memlab.evaluate(slates_of(wide()), ["old", "new"])
@@ -115,7 +113,6 @@ def test_copies_that_no_recall_showed_together_count_as_any_reward():
     assert "redundancy" not in {gate.name for gate in new.untested}
 
 
-@pytest.mark.long
 def test_a_log_that_does_not_know_its_copies_says_so():
     evaluation = memlab.evaluate(slates_of(wide().drop("group")), ["old", "new"])
     new = next(row for row in evaluation.rows if row.policy == "new")
@@ -160,7 +157,6 @@ def test_feedback_that_still_arrives_is_said():
         assert not any("Set horizon" in note for note in read_log(log, horizon=1).notes)
 
 
-@pytest.mark.long
 def test_heavy_tails_are_said():
     dice = np.random.default_rng(1)
     tail = np.minimum((1 - dice.random(900)) ** (-1 / 1.6), 100.0)

@@ -65,7 +65,6 @@ def test_propensities_are_held_against_ranks_from_0_to_1_whatever_the_size_of_a_
     assert balance_of(slates) == pytest.approx(p)
 
 
-@pytest.mark.long
 def test_propensities_of_a_gumbel_draw_are_weighed_by_the_same_place_in_all_other_recalls():
     sizes = [3, 12] * 100
     slates, recall, place, propensity, *rest = log_of(sizes, sampler="gumbel")

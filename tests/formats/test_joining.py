@@ -45,7 +45,6 @@ def texts(lab):
     return sorted(frame.filter(frame["status"].is_in(["active", "staged", "confirmed"]))["text"])
 
 
-@pytest.mark.long
 def test_new_memories_are_added_once(pair, clock):
     a, b = pair
     new = b.remember(
@@ -74,7 +73,6 @@ def test_new_memories_are_added_once(pair, clock):
     assert (len(again), again.known, a.io.store.journal.head) == (0, 5, head)
 
 
-@pytest.mark.long
 def test_an_edit_there_supersedes_here(pair, clock):
     a, b = pair
     b.edit(2, text="Ida lives in Oslo.")
@@ -87,7 +85,6 @@ def test_an_edit_there_supersedes_here(pair, clock):
     assert a.edit(2, text="Ida lives in Voss.").text == "Ida lives in Voss."
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("act", "status"),
     [
@@ -111,7 +108,6 @@ def test_a_status_there_is_the_status_here(pair, clock, act, status):
     assert b.io.join(a).frame.is_empty()
 
 
-@pytest.mark.long
 def test_a_memory_changed_on_both_sides_is_a_conflict_and_the_later_change_wins(pair, clock):
     a, b = pair
     a.edit(2, text="Ida lives in Oslo.")
@@ -132,7 +128,6 @@ def test_a_memory_changed_on_both_sides_is_a_conflict_and_the_later_change_wins(
     assert a.io.join(b).frame.is_empty()
 
 
-@pytest.mark.long
 def test_a_change_that_follows_a_join_is_no_conflict(pair, clock):
     a, b = pair
     a.forget(1)
@@ -144,7 +139,6 @@ def test_a_change_that_follows_a_join_is_no_conflict(pair, clock):
     assert a.memories["status"][0] == "active"
 
 
-@pytest.mark.long
 def test_fields_come_over(pair, clock):
     a, b = pair
     b.edit(3, importance=0.9, tags=["build"])
@@ -153,7 +147,6 @@ def test_fields_come_over(pair, clock):
     assert (a.memories["importance"][2], a.memories["tags"][2].to_list()) == (0.9, ["build"])
 
 
-@pytest.mark.long
 def test_purged_memories_stay_purged(pair, clock):
     a, b = pair
     a.purge(1)
@@ -167,7 +160,6 @@ def test_purged_memories_stay_purged(pair, clock):
     assert 1 in back.purged
 
 
-@pytest.mark.long
 def test_a_text_that_was_purged_there_and_told_again_here_goes_too(pair, clock):
     a, b = pair
     b.purge(1)
@@ -179,7 +171,6 @@ def test_a_text_that_was_purged_there_and_told_again_here_goes_too(pair, clock):
     assert a.io.join(b).frame.is_empty()
 
 
-@pytest.mark.long
 def test_a_dry_run_changes_nothing_and_a_read_only_lab_refuses(pair, clock, tmp_path, trigrams):
     a, b = pair
     b.remember("Deploys go out on Tuesdays.", linking="off")
@@ -193,7 +184,6 @@ def test_a_dry_run_changes_nothing_and_a_read_only_lab_refuses(pair, clock, tmp_
         lab.io.join(tmp_path / "b")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ["b.jsonl", "b.md", "b.sexp", "b.parquet"])
 def test_an_export_joins_as_the_lab_does(pair, clock, tmp_path, name):
     a, b = pair
@@ -206,7 +196,6 @@ def test_an_export_joins_as_the_lab_does(pair, clock, tmp_path, name):
     assert a.io.join(tmp_path / name).frame.is_empty()
 
 
-@pytest.mark.long
 def test_a_lab_made_of_an_export_joins_too(pair, clock, tmp_path, trigrams):
     a, _ = pair
     with memlab.open(tmp_path / "c", clock=clock, embedder=trigrams) as lab:
@@ -229,7 +218,6 @@ def test_nothing_is_joined_with_itself_or_with_what_is_no_lab(pair, tmp_path):
         a.io.join(tmp_path / "x.csv")
 
 
-@pytest.mark.long
 def test_an_edge_that_was_removed_stays_removed(pair, clock):
     a, b = pair
     a.graph.link(1, 2, relation="depends-on")
@@ -241,7 +229,6 @@ def test_an_edge_that_was_removed_stays_removed(pair, clock):
     assert a.edges.is_empty()
 
 
-@pytest.mark.long
 def test_a_label_that_upkeep_gave_is_no_correction(pair, clock):
     a, b = pair
     b.edit(2, text="Ida lives in Oslo.")
@@ -259,7 +246,6 @@ def test_a_label_that_upkeep_gave_is_no_correction(pair, clock):
     assert texts(a) == texts(b)
 
 
-@pytest.mark.long
 def test_secrets_are_screened(pair, tmp_path):
     a, b = pair
     b.remember("The token is here.", linking="off")
@@ -270,7 +256,6 @@ def test_secrets_are_screened(pair, tmp_path):
     assert SECRET not in "".join(a.memories["text"])
 
 
-@pytest.mark.long
 def test_feedback_is_counted_once(pair, clock):
     a, b = pair
     b.feedback(1, "success")
@@ -293,7 +278,6 @@ acts = st.lists(
 )
 
 
-@pytest.mark.long
 @given(acts)
 @examples(200, quick=4)
 def test_either_way_the_same_texts_are_in_use(tmp_path_factory, trigrams, done):

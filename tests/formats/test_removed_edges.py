@@ -53,7 +53,6 @@ def test_in_the_lab_that_wrote_the_export(lab, export, clock):
     assert lab.io.store.journal.head == head, "nothing is new, so that nothing is written"
 
 
-@pytest.mark.long
 def test_in_a_lab_that_loaded_the_export_before(export, clock, trigrams):
     with memlab.open(embedder=trigrams, clock=clock) as other:
         assert other.load(export).edges == 1
@@ -79,7 +78,6 @@ def test_an_edge_that_the_lab_never_had_comes_in(lab, export, clock, tmp_path):
     ]
 
 
-@pytest.mark.long
 def test_an_edge_that_another_lab_made_after_the_removal_comes_in(lab, export, clock, tmp_path):
     remove_edges(lab, clock)
     with memlab.open(embedder=lab.io.embedder, clock=clock) as other:

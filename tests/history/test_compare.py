@@ -74,7 +74,6 @@ def test_labs_of_the_same_pack_are_distinguished(pair):
     assert memlab.compare(*pair, points=3).labs == ("memlab (1)", "memlab (2)")
 
 
-@pytest.mark.long
 def test_a_comparison_renders(pair):
     comparison = memlab.compare(*pair, names=("<b>a", "b"), points=5)
     page = html_of(comparison)
@@ -82,7 +81,6 @@ def test_a_comparison_renders(pair):
     assert "<b>a" not in page
 
 
-@pytest.mark.long
 def test_bad_input(pair, lab):
     with pytest.raises(InputError, match="nothing to compare"):
         memlab.compare(pair[0], lab)

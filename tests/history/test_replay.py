@@ -33,7 +33,6 @@ def month(lab, clock):
     return lab
 
 
-@pytest.mark.long
 def test_under_its_own_pack_a_life_goes_as_it_went(month):
     again = memlab.replay(month, "memlab", every_days=0)
     assert again.frame["left_out"].sum() == 0
@@ -42,7 +41,6 @@ def test_under_its_own_pack_a_life_goes_as_it_went(month):
     assert again.ids.rows() == [(1, 1), (2, 2), (3, 3), (4, 4)]
 
 
-@pytest.mark.long
 def test_replayed_slates_equal_those_of_a_lab_under_the_pack(month):
     again = memlab.replay(month, "memlab", every_days=0)
     old, new = (lab.slates().candidates.collect().drop("decision") for lab in (month, again.lab))
@@ -50,7 +48,6 @@ def test_replayed_slates_equal_those_of_a_lab_under_the_pack(month):
     assert again.lab.slates().decisions.collect()["query"].to_list() == ["what do I like? tea"] * 6
 
 
-@pytest.mark.long
 def test_a_replay_explores_where_the_recalls_did(lab):
     lab.policies.use("(pack always :inherits memlab) (setting probe-rate 1) (setting limit 2)")
     lab.remember([f"goat number {number}" for number in range(9)])
@@ -60,14 +57,12 @@ def test_a_replay_explores_where_the_recalls_did(lab):
     assert again["sampler"].to_list() == ["probe", "deterministic", "probe"]
 
 
-@pytest.mark.long
 def test_time_is_simulated(month, clock):
     again = memlab.replay(month, "memlab")
     assert again.lab.memories["accessed"].max() == month.memories["accessed"].max()
     assert again.lab.log["at"].max() == month.log["at"].max()
 
 
-@pytest.mark.long
 def test_another_pack_decides_by_its_own_policies(month):
     again = memlab.replay(month, "companion")
     assert again.pack == "companion"
@@ -78,7 +73,6 @@ def test_another_pack_decides_by_its_own_policies(month):
     assert rows["status"].to_list() == ["deleted", "deleted"]
 
 
-@pytest.mark.long
 def test_feedback_counts_only_where_the_memory_was_shown(month):
     nothing = "(pack nothing)\n(defpolicy eligible [] false)"
     frame = memlab.replay(month, nothing).frame
@@ -87,14 +81,12 @@ def test_feedback_counts_only_where_the_memory_was_shown(month):
     assert row["why"] == "12 not shown by the new lab"
 
 
-@pytest.mark.long
 def test_manual_corrections_are_replayed(month):
     again = memlab.replay(month, "memlab").lab
     assert again[4].status == "forgotten"
     assert again.edges.filter(pl.col("relation") == "relates-to")["weight"].to_list() == [0.5]
 
 
-@pytest.mark.long
 def test_background_links_are_made_before_the_clock_advances(month):
     pack = '(pack eager :inherits memlab) (setting linking "later") (defpolicy link [] "similar")'
     again = memlab.replay(month, pack)
@@ -104,7 +96,6 @@ def test_background_links_are_made_before_the_clock_advances(month):
     assert set(linked["created"]) == set(month.memories["created"])
 
 
-@pytest.mark.long
 def test_upkeep_runs_when_it_is_due_in_simulated_time(month):
     with_upkeep = memlab.replay(month, "companion", every_days=1).lab.log
     without = memlab.replay(month, "companion", every_days=0).lab.log
@@ -112,7 +103,6 @@ def test_upkeep_runs_when_it_is_due_in_simulated_time(month):
     assert "maintain" not in without["kind"].to_list()
 
 
-@pytest.mark.long
 def test_a_replay_can_be_stored_on_disk_and_stopped_early(month, tmp_path):
     event = month.log.filter(pl.col("kind") == "recall")["event"][0]
     again = memlab.replay(month, "memlab", path=tmp_path / "again", upto=event)
@@ -122,7 +112,6 @@ def test_a_replay_can_be_stored_on_disk_and_stopped_early(month, tmp_path):
         memlab.replay(month, "memlab", path=tmp_path / "again")
 
 
-@pytest.mark.long
 def test_a_recall_that_cannot_be_repeated_is_left_out_by_name(month):
     month.recall("tea", where=pl.col("text").map_elements(len, return_dtype=pl.Int64) > 3)
     row = memlab.replay(month, "memlab").frame.filter(pl.col("kind") == "recall").row(0, named=True)
@@ -137,14 +126,12 @@ def test_bad_input(month):
         memlab.replay(month, "memlab", every_days=-1)
 
 
-@pytest.mark.long
 def test_a_replay_renders(month):
     again = memlab.replay(month, "memlab")
     assert "21 of 21 inputs applied" in repr(again)
     assert "<table" in html_of(again)
 
 
-@pytest.mark.long
 def test_several_packs_give_a_lab_each(month, tmp_path):
     both = memlab.replay(month, ["companion", "cascade"], path=tmp_path / "new", progress=False)
     assert [again.pack for again in both] == ["companion", "cascade"]
@@ -172,7 +159,6 @@ class OneTask:
         return future
 
 
-@pytest.mark.long
 def test_an_executor_replays_copies_and_all_new_labs_appear_at_once(month, tmp_path):
     packs = ["companion", "cascade"]
     expected = memlab.replay(month, packs, progress=False)

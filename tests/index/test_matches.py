@@ -75,7 +75,6 @@ class TestEveryWay:
 
         holds()
 
-    @pytest.mark.long
     def test_equal_over_thousands_of_rows_and_words_of_all_frequencies(self):
         random = np.random.default_rng(3)
         drawn = np.minimum(random.zipf(1.3, (4_000, 9)), 500)

@@ -87,7 +87,6 @@ def check(batches, question, mask=None):
 @pytest.mark.long
 @pytest.mark.usefixtures("seal")
 class TestHits:
-    @pytest.mark.long
     @settings(deadline=None)
     @given(st.lists(texts, max_size=6), questions)
     def test_equal_to_a_dictionary_of_counts(self, batches, question):
@@ -102,7 +101,6 @@ class TestHits:
         )
         check(batches, question, mask)
 
-    @pytest.mark.long
     @settings(deadline=None)
     @given(st.lists(texts, max_size=5), texts, questions)
     def test_a_loaded_index_goes_on_as_if_nothing_had_happened(

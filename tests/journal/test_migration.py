@@ -42,7 +42,6 @@ def frames(lab):
     ]
 
 
-@pytest.mark.long
 def test_everything_is_as_it_was(folder, disk):
     with disk(read_only=True) as lab:
         before = frames(lab)
@@ -58,7 +57,6 @@ def test_everything_is_as_it_was(folder, disk):
         assert lab.remember("and it goes on").id == 4
 
 
-@pytest.mark.long
 def test_a_lab_that_may_not_be_written_is_read_through_a_copy_in_memory(folder, disk):
     with disk(read_only=True) as lab:
         before = lab.memories
@@ -85,7 +83,6 @@ def test_a_format_that_the_tables_do_not_have_is_damage(folder):
         Journal.open(folder)
 
 
-@pytest.mark.long
 def test_ids_that_an_interrupted_write_left_out_are_rows_without_content(folder, disk):
     """An earlier version gave the id 6 where 4 was next: its state had a row twice."""
     with disk() as lab:
@@ -119,7 +116,6 @@ def test_ids_that_an_interrupted_write_left_out_are_rows_without_content(folder,
 TODAY = (VERSION, memlab.__version__)
 
 
-@pytest.mark.long
 def test_a_new_lab_and_a_migrated_one_say_their_format_and_who_gave_it(folder):
     assert format_of(folder) == TODAY
     as_format_1(folder)
@@ -127,7 +123,6 @@ def test_a_new_lab_and_a_migrated_one_say_their_format_and_who_gave_it(folder):
     assert format_of(folder) == TODAY
 
 
-@pytest.mark.long
 def test_opening_for_writing_raises_format_2_and_changes_nothing_else(folder, disk):
     with disk(read_only=True) as lab:
         before, head = frames(lab), lab.io.store.journal.chain(lab.io.store.journal.head)
@@ -142,7 +137,6 @@ def test_opening_for_writing_raises_format_2_and_changes_nothing_else(folder, di
         assert lab.remember("and it goes on").id == 4
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("immutable", [False, True])
 def test_reading_format_2_changes_nothing(folder, disk, immutable):
     with disk(read_only=True) as lab:
@@ -158,7 +152,6 @@ def test_reading_format_2_changes_nothing(folder, disk, immutable):
     assert format_of(folder) == (2, None)
 
 
-@pytest.mark.long
 def test_format_2_is_raised_under_the_writers_lock(folder):
     as_format_2(folder)
     with WriterLock(folder / "lock").hold(1), pytest.raises(LabBusy):
@@ -179,7 +172,6 @@ Journal.open(sys.argv[1])
 
 
 @pytest.mark.parametrize("as_it_was", [as_format_1, as_format_2])
-@pytest.mark.long
 def test_a_process_that_is_killed_while_it_raises_the_format_leaves_the_lab_as_it_was(
     folder, as_it_was
 ):
@@ -196,7 +188,6 @@ def test_a_process_that_is_killed_while_it_raises_the_format_leaves_the_lab_as_i
     assert format_of(folder) == TODAY
 
 
-@pytest.mark.long
 def test_a_backup_of_a_lab_of_format_2_is_restored_to_one_of_today(folder, disk):
     with disk() as lab:
         path = lab.io.backup().path
@@ -209,7 +200,6 @@ def test_a_backup_of_a_lab_of_format_2_is_restored_to_one_of_today(folder, disk)
         assert_frame_equal(lab.memories, before)
 
 
-@pytest.mark.long
 def test_a_journal_of_a_later_version_is_neither_restored_nor_replaced(folder, disk):
     with disk() as lab:
         kept, older = lab.io.backup().path, lab.io.backup(folder.parent / "older").path

@@ -140,7 +140,6 @@ def test_many_arrays_are_rows(case: tuple[str, str], table: list[dict]) -> None:
     check_arrays(*case, table)
 
 
-@pytest.mark.long
 @QUICK
 @given(anything, rows)
 def test_columns_that_are_the_same_throughout_are_rows(

@@ -181,7 +181,6 @@ def life():
 class TestManyAtOnce:
     """300 memories in step, 20 uses each, as arrays and as columns."""
 
-    @pytest.mark.long
     def test_arrays(self, life):
         rating, days, states = life
         reinforce = PACK.policies["reinforce"]
@@ -281,7 +280,6 @@ class TestInALab:
         with memlab.open(embedder=trigrams, clock=clock, pack="fsrs") as opened:
             yield opened
 
-    @pytest.mark.long
     def test_the_score_is_relevance_times_the_retrievability_of_the_package(self, lab, clock):
         chance, told = np.random.default_rng(3), {}
         for i in range(20):

@@ -31,7 +31,6 @@ def outdated(lab, question, id):
     return slate.numbers["outdated"][slate.ids.tolist().index(id)]
 
 
-@pytest.mark.long
 def test_linking_joins_the_two_and_both_stay(lived):
     lab, old, new = lived
     edges = lab.edges.filter(relation="updates")
@@ -40,7 +39,6 @@ def test_linking_joins_the_two_and_both_stay(lived):
     assert lab.memories["status"].to_list() == ["active"] * 3
 
 
-@pytest.mark.long
 def test_only_queries_about_the_replaced_statement_rank_it_lower(lived):
     lab, old, new = lived
     assert outdated(lab, SHELVES, old.id) == 1

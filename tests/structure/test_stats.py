@@ -128,7 +128,6 @@ def test_a_memory_that_recall_cannot_find_counts_in_no_layer(lab, clock):
     assert "35 in use" in repr(result)
 
 
-@pytest.mark.long
 def test_the_same_lab_gives_the_same_statistics(lab, clock):
     filled(lab, clock)
     one, other = of(lab, clock, seed=5), of(lab, clock, seed=5)
@@ -188,7 +187,6 @@ def page_of(stats):
     return page
 
 
-@pytest.mark.long
 def test_text_is_told_in_order_and_escaped_on_the_page(whole):
     text = repr(whole)
     assert text.startswith("36 memories, all in use")
@@ -222,7 +220,6 @@ def labels_of(figure, panel):
     return [text.get_text() for text in figure.axes[panel].texts]
 
 
-@pytest.mark.long
 def test_the_figure_shows_communities_then_clusters_then_kinds(lab, clock, trigrams):
     def title(stats):
         figure = stats.figure()

@@ -28,7 +28,6 @@ def state(lab, clock):
     return lab.io.store.state
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", pack_names())
 def test_the_label_policy_of_every_pack_can_be_asked(state, clock, name):
     words = label_memories(state, load_pack(name), np.arange(4), clock())
@@ -53,6 +52,5 @@ def test_sets_nulls_and_constants(state, clock):
     assert labels_by("[kind] kind") == ["goal", "fact", "fact", "fact"]
 
 
-@pytest.mark.long
 def test_no_memories(state, clock):
     assert label_memories(state, load_pack("memlab"), np.arange(0), clock()).to_list() == []

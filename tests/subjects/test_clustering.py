@@ -216,7 +216,6 @@ class TestRefinement:
 class TestUpkeep:
     """``maintain`` does what is due."""
 
-    @pytest.mark.long
     def test_recalls_only_count_and_upkeep_refines(self, herd):
         herd.policies.use(fond("memlab", refine_every=3))
         for _ in range(2):

@@ -313,7 +313,6 @@ class TestASummary:
 
 @pytest.mark.long
 class TestTheWayBack:
-    @pytest.mark.long
     def test_is_what_was_before(self, old):
         before = content_of(old)
         consolidation = old.upkeep.consolidation.run()
@@ -324,7 +323,6 @@ class TestTheWayBack:
         assert after[1].equals(before[1])
         assert {old[id].status for id in consolidation.ids} == {"forgotten"}
 
-    @pytest.mark.long
     def test_with_tags_statuses_and_any_order(self, lab, clock):
         lab.remember(rows(tags=["farm"], files=["a.py"]))
         lab.policies.use(
@@ -340,7 +338,6 @@ class TestTheWayBack:
         assert after[0].head(30).equals(before[0])
         assert after[1].equals(before[1])
 
-    @pytest.mark.long
     def test_members_that_left_the_summary_since_are_unchanged(self, old):
         consolidation = old.upkeep.consolidation.run()
         first, members = consolidation.frame.row(0)[0], consolidation.frame["members"][0].to_list()
@@ -352,7 +349,6 @@ class TestTheWayBack:
         assert old[members[1]].status == "forgotten"
         assert {old[id].status for id in members[2:]} == {"active"}
 
-    @pytest.mark.long
     def test_undone_members_can_be_consolidated_again(self, old):
         consolidation = old.upkeep.consolidation.run()
         old.restore(consolidation.ids[0])
@@ -382,14 +378,12 @@ class TestTheWayBack:
         )
         assert {old[id].status for id in members} == {"active"}
 
-    @pytest.mark.long
     def test_an_agent_brings_no_members_back(self, old):
         summary = old.upkeep.consolidation.run().ids[0]
         agent = old.agents("coder", role="owner")
         assert len(agent.restore(summary)) in (0, 1)
         assert old[summary].status == "active"
 
-    @pytest.mark.long
     def test_a_summary_of_summaries_is_undone_from_the_outside(self, lab, clock):
         lab.policies.use(
             "(require memlab.dialect *)\n(pack all)\n(defpolicy consolidate [] true)\n(setting consolidate-least 2)"
@@ -421,7 +415,6 @@ class TestOnceAndWhole:
         assert not old.upkeep.consolidation.run()
         assert old.io.store.journal.head == head
 
-    @pytest.mark.long
     def test_a_dry_run_writes_nothing_and_tells_what_would_be(self, lab, clock):
         lab.remember(rows())
         clock.advance(days=100)
@@ -464,7 +457,6 @@ class TestOnceAndWhole:
         assert [len(ids) for ids in consolidation.frame["members"]] == [9, 10, 10]
         assert old[1].status == "forgotten"
 
-    @pytest.mark.long
     def test_summaries_survive_the_journal_and_a_snapshot(self, disk, clock):
         with disk() as lab:
             lab.remember(rows())

@@ -330,7 +330,6 @@ class TestDeciding:
 
 @pytest.mark.long
 class TestSlates:
-    @pytest.mark.long
     def test_feedback_and_attribution_belong_to_it(self, lab):
         lab.remember("Deploys go out on Tuesdays", kind="convention")
         lab.remember("The cat sleeps", triggers=["deploy"])
@@ -347,7 +346,6 @@ class TestSlates:
         assert set(table["propensity"]) == {1.0}
         assert memlab.evaluate(lab.slates(), ["memlab"], missing="zero").frame.height == 1
 
-    @pytest.mark.long
     @pytest.mark.parametrize("pack", ["associative", "cascade"])
     def test_recalled_and_named_memories_have_the_same_activation(self, trigrams, pack):
         with opened(
@@ -373,7 +371,6 @@ class TestSlates:
                         1.0
                     }
 
-    @pytest.mark.long
     def test_a_challenger_is_compared_in_contexts(self, lab, clock):
         topics = ["harbour", "boat", "tide", "rope", "sail"]
         lab.remember(
@@ -402,7 +399,6 @@ class TestSlates:
             assert lab.verdict(missing="zero")["words"].recalls >= 20
             lab.policies.end_challenge("words")
 
-    @pytest.mark.long
     def test_a_history_is_lived_again_with_its_contexts(self, lab):
         lab.remember(
             [{"text": f"note {n}", "kind": "decision" if n % 3 else "fact"} for n in range(60)]
@@ -427,7 +423,6 @@ class TestSlates:
         assert lab.at(event=head).context("tabs?").text == then.text
         assert "spaces, not tabs" in lab.context("tabs?").text
 
-    @pytest.mark.long
     def test_a_purge_takes_names_and_texts_out_of_it(self, disk, tmp_path):
         with disk() as lab:
             lab.remember(

@@ -362,7 +362,6 @@ class TestAsked:
 
 @pytest.mark.long
 class TestFigure:
-    @pytest.mark.long
     def test_a_panel_for_each_pack_and_a_line_for_each_memory(self, lab):
         lab.remember(["first $x_1$", "_second", "third " * 40])
         figure = lab.upkeep.forecast([1, 2, 3], "2026-04-01", packs=["companion", "fsrs"]).figure()
@@ -375,7 +374,6 @@ class TestFigure:
         ]
         assert png_of(figure)[:4] == b"\x89PNG"
 
-    @pytest.mark.long
     def test_the_figure_is_drawn_on_the_callers_axes(self, lab):
         lab.remember(["first", "second"])
         result = lab.upkeep.forecast([1, 2], "2026-04-01", packs=["companion", "fsrs"])
@@ -397,7 +395,6 @@ class TestFigure:
             lab.graph.stats().figure(axes=axes[:1])
         assert lab.graph.stats().figure(axes=axes[:2]) is own
 
-    @pytest.mark.long
     def test_a_single_memory_has_a_line_for_each_pack(self, lab):
         lab.remember("a")
         for packs in (PACKS, [name for name in PACKS if not name.endswith("-plus")]):
@@ -412,7 +409,6 @@ class TestFigure:
                 f"and {more} more, not drawn" if more > 0 else ""
             )
 
-    @pytest.mark.long
     def test_a_picture_has_no_background_and_text_for_light_and_dark_pages(self, lab):
         lab.remember("a")
         picture = imread(io.BytesIO(png_of(lab.upkeep.forecast(1, "2026-06-01").figure())))
@@ -431,7 +427,6 @@ class TestFigure:
         assert line.get_xdata().tolist() == [0, 10, 20, 30]
         assert line.get_ydata().tolist() == result.frame["retention"].to_list()
 
-    @pytest.mark.long
     def test_a_page_shows_figure_and_transitions_escaped(self, lab):
         lab.remember("<b>bold</b> & co")
         page = html_of(lab.upkeep.forecast(1, "2026-06-01", packs=["companion", "memlab"]))
@@ -439,7 +434,6 @@ class TestFigure:
         assert "<svg" in page
         assert "fragment" in page
 
-    @pytest.mark.long
     def test_more_memories_than_colours_are_counted(self, lab):
         lab.remember([f"memory {n}" for n in range(14)])
         figure = lab.upkeep.forecast(list(range(1, 15)), "2026-04-01", points=3).figure()

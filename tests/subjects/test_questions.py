@@ -317,7 +317,6 @@ class TestInfer:
 
 @pytest.mark.long
 class TestHistory:
-    @pytest.mark.long
     def test_each_change_is_an_event(self, lab):
         lab.questions.add("tabs?", wants=1)
         first = head(lab)
@@ -330,7 +329,6 @@ class TestHistory:
         with pytest.raises(ReadOnlyLab):
             lab.at(event=first).questions.add("deploy?", wants=2)
 
-    @pytest.mark.long
     def test_a_lab_on_disk_keeps_them(self, tmp_path):
         with memlab.open(tmp_path / "lab") as lab:
             lab.remember(TEXTS)
@@ -346,7 +344,6 @@ class TestHistory:
         lab.io.export(tmp_path / "bundle.jsonl")
         assert '"questions"' not in (tmp_path / "bundle.jsonl").read_text(encoding="utf-8")
 
-    @pytest.mark.long
     def test_an_export_carries_them(self, lab, tmp_path):
         lab.questions.add("tabs?", wants=1)
         lab.questions.propose()

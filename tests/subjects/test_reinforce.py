@@ -116,7 +116,6 @@ class TestCascade:
 
 @pytest.mark.long
 class TestCompanion:
-    @pytest.mark.long
     def test_a_recall_adds_five_to_the_current_strength(self, opened, clock):
         with opened("companion", emotional_weight=40.0) as lab:
             strength, last = dict.fromkeys((1, 2, 3), 100.0), dict.fromkeys((1, 2, 3), clock())

@@ -93,7 +93,6 @@ class TestPolicies:
 
 @pytest.mark.long
 class TestScores:
-    @pytest.mark.long
     def test_values_by_hand(self, lab):
         scores = lab.score({"oldest": OLDEST}, metrics=["hit@2", "recall@3", "mrr"])
         # The oldest memory has rank 1: the wanted ones have the ranks 1, 2, 3, 4 and 6.
@@ -113,7 +112,6 @@ class TestScores:
         )
         assert (row["difference_low"], row["difference_high"]) == (paired.low, paired.high)
 
-    @pytest.mark.long
     def test_gained_is_lost_the_other_way(self, lab):
         forwards = lab.score({"oldest": OLDEST}, metrics="hit@2")
         lab.policies.install("recall-score", OLDEST, reason="test", compare=0)
@@ -131,7 +129,6 @@ class TestScores:
         assert row["difference_low"] is None
         assert "similarity" in lab.score("similarity").sentence
 
-    @pytest.mark.long
     def test_other_questions(self, lab):
         rows = pl.DataFrame(
             {"query": ["who maintains the parser?"], "wants": ["Bob maintains the parser"]}
@@ -148,7 +145,6 @@ class TestScores:
         with pytest.raises(InputError, match="Row 1"):
             lab.score(questions=rows.with_columns(wants=pl.lit("nobody")))
 
-    @pytest.mark.long
     def test_nothing_is_written(self, lab):
         before, frame = lab.io.store.journal.head, lab.memories
         first = lab.score(["similarity", "actr"])
@@ -156,7 +152,6 @@ class TestScores:
         assert lab.memories.equals(frame)
         assert first.frame.equals(lab.score(["similarity", "actr"]).frame)
 
-    @pytest.mark.long
     def test_display_and_json(self, lab):
         scores = lab.score({"oldest": OLDEST})
         assert json.loads(json.dumps(scores.to_dict()))["questions"] == len(ASKED)
@@ -164,7 +159,6 @@ class TestScores:
         assert "worse" in scores.sentence
         assert "oldest" in repr(scores)
 
-    @pytest.mark.long
     def test_a_lab_on_disk_and_its_past(self, lab, tmp_path):
         with memlab.open(tmp_path / "lab") as own:
             for day, text in enumerate(TEXTS, 1):
@@ -195,7 +189,6 @@ class TestInstall:
 
 @pytest.mark.long
 class TestOneFormOfLabels:
-    @pytest.mark.long
     def test_bench(self, lab):
         result = bench_lab(lab, lab.questions, packs=["memlab", "actr"], baselines=False)
         metrics = ["recall@10", "recall_any@5", "mrr@10", "ndcg@10"]
@@ -204,7 +197,6 @@ class TestOneFormOfLabels:
             policy = "active" if system.name == "memlab" else system.name
             assert values(scores, policy) == [system.metrics[name] for name in metrics]
 
-    @pytest.mark.long
     def test_failures_evaluate_and_tune(self, lab):
         for query, _ in ASKED:
             lab.recall(query, limit=3)
@@ -237,7 +229,6 @@ class TestOneFormOfLabels:
         lab.recall("tabs or spaces?", project="q")
         assert lab.questions.label_recalls(lab.slates()).height == 1
 
-    @pytest.mark.long
     def test_a_viewer_of_a_question_labels_its_recalls_only(self, lab):
         lab.questions.remove(1)
         for id, viewer in ((1, "ana"), (2, "bob")):

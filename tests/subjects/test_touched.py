@@ -162,7 +162,6 @@ class TestCommand:
             assert {row[0]: row[1:] for row in rows}["src/auth"] == (1, 1)
             assert {row[0]: row[1:] for row in rows}["src/billing"] == (2, 0)
 
-    @pytest.mark.long
     def test_conventions_are_reviewed_and_accepted_and_the_map_is_a_page(self, tmp_path, tree):
         lab, page = tmp_path / "lab", tmp_path / "map.html"
         (tree / "AGENTS.md").write_text("- Use tabs, always.\n- Never commit <b>secrets</b>.\n")

@@ -110,7 +110,6 @@ class TestSpreading:
 
 @pytest.mark.long
 class TestScores:
-    @pytest.mark.long
     def test_the_score_of_a_recall(self, agent, clock):
         """0.4 activation + 0.3 recency + 0.2 importance + 0.1 success / (success + fail + 1)."""
         clock.advance(days=3)
@@ -132,7 +131,6 @@ class TestScores:
         assert memories[1]["success"] == 2
         assert memories[2]["fail"] == 1
 
-    @pytest.mark.long
     def test_decay_sets_the_half_life_and_is_in_the_history(self, agent, clock):
         agent.upkeep.operations.run("(decay! 10)")
         clock.advance(days=20)
@@ -236,7 +234,6 @@ class TestTogether:
 
 @pytest.mark.long
 class TestShape:
-    @pytest.mark.long
     def test_density_clustering_and_key_memories(self, agent):
         agent.upkeep.operations.run('(recall "cold cache" 2) (recall "cold cache" 1)')
         value = agent.upkeep.operations.run("(stats)")[0].value
@@ -263,7 +260,6 @@ class TestShape:
         assert value.frames["key"]["memory_id"][0] == best
         assert totals["communities"] >= 2  # the build, and the kitchen
 
-    @pytest.mark.long
     def test_layers_as_time_goes_by(self, agent, clock):
         """active: used within 7 days; stable: older, used 5 times; emerging: newer than 7 days, used hardly."""
 

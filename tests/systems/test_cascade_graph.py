@@ -265,7 +265,6 @@ class TestConfidence:
 
 @pytest.mark.long
 class TestAfterEachRetrieval:
-    @pytest.mark.long
     def test_a_life_of_verdicts_and_feedback(self, lab, clock):
         """Accesses, confidence, strength and the weights between results, compared with counts outside the lab."""
         chance = np.random.default_rng(5)
@@ -324,7 +323,6 @@ class TestAfterEachRetrieval:
         ends = zip(edges["source"], edges["target"], strict=True)
         assert dict(zip(ends, edges["weight"], strict=True)) == pytest.approx(weight, abs=1e-9)
 
-    @pytest.mark.long
     def test_memories_used_together_are_retrieved_together(self, lab):
         """Ten verdicts that let the same two pass make a full edge, over which a question about one finds the other."""
         lab.remember("Spaces cost bytes", kind="fact", confidence=0.6, linking="off")
@@ -352,7 +350,6 @@ class TestAfterEachRetrieval:
         assert verified.tag == "style"
         assert lab.memories["tags"][10].to_list() == ["style"]
 
-    @pytest.mark.long
     def test_every_fiftieth_recall_clusters_are_due(self, lab):
         for count in range(1, 51):
             lab.recall("tabs", limit=1)

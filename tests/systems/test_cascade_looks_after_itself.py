@@ -75,7 +75,6 @@ def refined(lab):
     return lab.log.filter(pl.col("kind") == "refine").height
 
 
-@pytest.mark.long
 def test_clusters_are_refined_after_fifty_retrievals(lab):
     for number in range(49):
         lab.recall(f"the build number {number}")

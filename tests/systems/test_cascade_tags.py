@@ -54,7 +54,6 @@ def test_memories_are_tagged_and_untagged_once(lab):
     assert lab.memories["tags"].to_list()[2] == ["ops"]
 
 
-@pytest.mark.long
 def test_descriptions_survive_a_snapshot_an_export_and_a_replay(lab, tmp_path):
     lab.graph.describe_tag("auth", "login, sessions and tokens")
     file = lab.io.export(tmp_path / "lab.jsonl")
@@ -66,7 +65,6 @@ def test_descriptions_survive_a_snapshot_an_export_and_a_replay(lab, tmp_path):
     assert lab.at(viewer="agent:coder").graph.tags().height == 2
 
 
-@pytest.mark.long
 def test_a_purge_takes_what_was_said_of_a_tag_that_only_a_purged_memory_had(tmp_path):
     with memlab.open(tmp_path / "lab", pack="cascade") as lab:
         lab.remember("Something of the zephyr plan", tags=["zephyr"])
@@ -80,7 +78,6 @@ def test_a_purge_takes_what_was_said_of_a_tag_that_only_a_purged_memory_had(tmp_
         assert "wind" not in repr([event.body for event in lab.io.store.journal.events()])
 
 
-@pytest.mark.long
 def test_the_command_line_links_tags_and_lists(tmp_path):
     def run(*words):
         done = CliRunner().invoke(main, [*map(str, words)])

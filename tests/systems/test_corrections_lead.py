@@ -29,7 +29,6 @@ def remembered(lab, pairs, project=None):
     ]
 
 
-@pytest.mark.long
 def test_a_correction_ranks_above_its_statement(pairs):
     with memlab.open() as lab:
         led = 0
@@ -39,7 +38,6 @@ def test_a_correction_ranks_above_its_statement(pairs):
     assert led >= 18
 
 
-@pytest.mark.long
 def test_among_twenty_statements_and_twenty_corrections(pairs):
     with memlab.open() as lab:
         ids = remembered(lab, pairs)
@@ -50,7 +48,6 @@ def test_among_twenty_statements_and_twenty_corrections(pairs):
     assert led >= 16
 
 
-@pytest.mark.long
 def test_a_correction_of_something_else_seldom_leads(pairs):
     with memlab.open() as lab:
         wrong = 0
@@ -76,7 +73,6 @@ def test_of_two_speakers_neither_corrects_the_other():
         assert slate.numbers["corrects"].tolist() == [0, 0]
 
 
-@pytest.mark.long
 def test_the_last_of_several_corrections_leads_the_first_statement():
     with memlab.open() as lab:
         lab.remember("The user indents with tabs", at=START)
@@ -111,7 +107,6 @@ def conversation_lab():
         yield lab
 
 
-@pytest.mark.long
 def test_a_query_that_names_a_person_leads_with_their_statement_of_a_change(conversation_lab):
     hits = conversation_lab.recall("Should I offer Noor a coffee in the morning?", log=False)
     assert [hit.ref for hit in hits][:2] == ["D13:1", "D1:9"], "she has quit coffee since"

@@ -23,7 +23,6 @@ def test_a_context_has_the_new_words(clock):
     assert lab.memories["summary"].to_list() == ["Deploy with make ship", "Deploy with make deploy"]
 
 
-@pytest.mark.long
 def test_a_fact_has_its_new_object_in_the_profile(clock):
     lab = memlab.open(pack="companion", clock=clock)
     lab.agents.commit(lab.agents.extract("I live in Rome"))
@@ -63,7 +62,6 @@ def test_a_summary_that_quotes_the_old_text_is_retired_and_its_members_return(cl
     assert status[after.id] == "active"
 
 
-@pytest.mark.long
 def test_a_frame_of_edits_is_written_back_whole_or_not_at_all(clock):
     lab = memlab.open(clock=clock)
     lab.remember("a fact")

@@ -40,7 +40,6 @@ def first(lab, pairs):
     )
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_plus_pack_answers_what_the_default_pack_answers(name, clock):
     for pack, least in (("memlab", 14), (name, PUBLISHED[name]), (f"{name}-plus", 14)):
@@ -57,7 +56,6 @@ OF_A_READER = json.loads(
 first run: the plus packs answer 15, 15, 15, 15 and 14 of them first, the published ones 14, 15, 15, 15 and 11."""
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_plus_pack_answers_what_a_reader_would_ask(name, clock):
     with memlab.open(pack=f"{name}-plus", clock=clock) as lab:
@@ -72,7 +70,6 @@ def test_the_plus_pack_answers_what_a_reader_would_ask(name, clock):
         assert first(lab, asked) >= 14
 
 
-@pytest.mark.long
 def test_a_narrative_begins_with_the_entity_that_is_asked_about(clock):
     lab, asked = tell_story("factgraph", "factgraph", clock)
     with lab:
@@ -82,7 +79,6 @@ def test_a_narrative_begins_with_the_entity_that_is_asked_about(clock):
             ), query
 
 
-@pytest.mark.long
 def test_a_narrative_names_entities_in_the_order_of_the_query(clock):
     lab, _ = tell_story("factgraph", "factgraph", clock)
     with lab:
@@ -95,7 +91,6 @@ def test_a_narrative_names_entities_in_the_order_of_the_query(clock):
 
 
 class TestAnchors:
-    @pytest.mark.long
     def test_a_named_object_is_an_anchor(self, clock):
         with memlab.open(pack="factgraph", clock=clock) as lab:
             for subject, predicate, other in (
@@ -122,7 +117,6 @@ class TestAnchors:
             lab.facts.add("Zoltan", "plays", "the cello", confidence=0.9)
             assert lab.recall("When does the oven need to be descaled?", log=False).ids == (1,)
 
-    @pytest.mark.long
     def test_a_query_unrelated_to_everything_has_no_results(self, clock):
         lab, _ = tell_story("factgraph", "factgraph", clock)
         with lab:

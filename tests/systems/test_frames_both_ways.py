@@ -49,7 +49,6 @@ def test_a_frame_as_it_is_changes_nothing(lab):
     assert lab.log.height == events
 
 
-@pytest.mark.long
 def test_changed_values_are_written_back_in_one_transaction_or_not_at_all(lab):
     frame = lab.memories.with_columns(importance=pl.lit(0.9), tags=pl.lit(["a", "b"]))
     changed = lab.edit(frame)
@@ -80,7 +79,6 @@ def test_changed_values_are_written_back_in_one_transaction_or_not_at_all(lab):
     assert lab.memories.equals(before)
 
 
-@pytest.mark.long
 def test_a_changed_text_goes_the_way_of_an_edited_one(lab):
     frame = lab.memories.filter(pl.col("id") == 1).select(
         "id", text=pl.lit("Deploys go out on Fridays")
@@ -95,7 +93,6 @@ def test_nothing_that_is_not_a_number_counts_as_a_change(lab):
     assert lab.edit(frame) == ()
 
 
-@pytest.mark.long
 def test_forget_and_its_kin_take_a_frame(lab):
     chosen = lab.memories.filter(pl.col("kind") == "convention")
     assert lab.forget(chosen).ids == (1,)
@@ -106,7 +103,6 @@ def test_forget_and_its_kin_take_a_frame(lab):
         lab.forget(chosen.drop("id"))
 
 
-@pytest.mark.long
 def test_a_loaded_frame_loses_no_column(lab, clock):
     clock.advance(days=30)
     with memlab.open(clock=clock) as other:
@@ -129,7 +125,6 @@ def with_lists_as_json(frame):
     )
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("how", ["parquet", "parquet read", "csv", "csv read", "csv dates"])
 def test_a_frame_from_a_file_loses_no_column(lab, clock, tmp_path, how):
     lab.edit(2, title='Tea, "green"', context="a\nb")
@@ -157,7 +152,6 @@ def test_a_frame_from_a_file_loses_no_column(lab, clock, tmp_path, how):
         assert other.load(source).count("known") == mine.height
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
@@ -190,7 +184,6 @@ def test_a_lab_knows_its_own_frame(lab):
     assert len(lab) == 4
 
 
-@pytest.mark.long
 def test_some_rows_and_columns_of_a_frame_are_loaded_with_defaults_for_the_others(lab, clock):
     frame = lab.memories.select("id", "text", "kind", "created", "importance").filter(
         pl.col("id") != 4
@@ -232,7 +225,6 @@ def test_edges_are_written_from_a_frame(lab):
     assert lab.edges.equals(before)
 
 
-@pytest.mark.long
 def test_a_lazy_scan_reads_the_columns_of_its_query_when_it_is_collected(lab):
     scan = lab.io.scan()
     query = scan.filter(pl.col("kind") == "preference").select("text", "importance")
@@ -246,7 +238,6 @@ def test_a_lazy_scan_reads_the_columns_of_its_query_when_it_is_collected(lab):
     assert lab.at(viewer="agent:ann").io.scan().select("id").collect().height == 4
 
 
-@pytest.mark.long
 def test_two_labs_that_went_apart_get_each_others_memories_once(clock, tmp_path):
     with (
         memlab.open(tmp_path / "a", clock=clock) as lab,

@@ -18,7 +18,6 @@ PAGE = Path(__file__).parents[2] / "docs" / "howto" / "policies-in-hy.md"
 BLOCKS = re.findall(r"```hy\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-@pytest.mark.long
 def test_the_programs_of_the_page_run(capsys, monkeypatch):
     module = types.ModuleType("policies_in_hy")
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -52,7 +51,6 @@ def repl(*arguments, lines):
     return done.output
 
 
-@pytest.mark.long
 def test_a_repl_has_a_lab(tmp_path):
     memlab.open(tmp_path / "lab").close()
     printed = repl(
@@ -75,7 +73,6 @@ def test_a_repl_has_a_lab(tmp_path):
         assert len(lab) == 1
 
 
-@pytest.mark.long
 def test_a_repl_may_only_read(tmp_path):
     memlab.open(tmp_path / "lab").close()
     printed = repl(tmp_path / "lab", "--read-only", lines=["(len lab)", '(lab.remember "x")'])

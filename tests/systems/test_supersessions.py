@@ -18,7 +18,6 @@ def lab():
         yield opened
 
 
-@pytest.mark.long
 def test_supersessions_are_listed_by_rule(lab):
     lab.remember("We indent with tabs", kind="preference", project="q")
     lab.remember("We indent with spaces now, not tabs", kind="preference", project="q")

@@ -37,7 +37,6 @@ def chat(tmp_path):
     return path
 
 
-@pytest.mark.long
 def test_a_file_replaces_the_sample_and_its_card_says_what_was_read(chat, ask):
     trial = Trial()
     widget = trial.make(FirstMinutes)
@@ -59,7 +58,6 @@ def test_a_file_replaces_the_sample_and_its_card_says_what_was_read(chat, ask):
     assert trial.current.questions.frame.height > 0
 
 
-@pytest.mark.long
 def test_a_dropped_file_is_read_and_kept_nowhere(ask, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     trial = Trial()
@@ -74,7 +72,6 @@ def test_a_dropped_file_is_read_and_kept_nowhere(ask, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.long
 def test_a_file_that_cannot_be_read_leaves_the_sample(ask, tmp_path):
     trial = Trial(tmp_path / "own.memlab")
     widget = trial.make(FirstMinutes)
@@ -97,7 +94,6 @@ def test_a_second_file_is_added(chat, ask):
     assert trial.cell.count("lab.load(") == 2
 
 
-@pytest.mark.long
 def test_the_cell_repeats_the_state_in_another_lab(chat):
     trial = Trial(file=chat)
     lab = trial.current
@@ -118,7 +114,6 @@ def test_the_cell_repeats_the_state_in_another_lab(chat):
     assert again.score().frame["value"].to_list() == lab.score().frame["value"].to_list()
 
 
-@pytest.mark.long
 def test_the_cell_of_the_sample_and_of_a_lab_on_a_disk(chat, tmp_path):
     trial = Trial()
     fresher = "(fn [recency] (+ (inherited) (* 0.001 recency)))"
@@ -133,7 +128,6 @@ def test_the_cell_of_the_sample_and_of_a_lab_on_a_disk(chat, tmp_path):
         assert len(lab) == 4
 
 
-@pytest.mark.long
 def test_the_studio_asks_the_questions_with_the_worst_ranks():
     trial = Trial()
     studio = trial.make(PolicyStudio)
@@ -141,7 +135,6 @@ def test_the_studio_asks_the_questions_with_the_worst_ranks():
     assert studio.questions[0] == "When should Noor take Mungo to the vet?"
 
 
-@pytest.mark.long
 def test_the_sample_is_written_to_a_new_directory_only(tmp_path):
     with sample_lab(tmp_path / "sample.memlab") as lab:
         assert len(lab.questions) == 36
@@ -149,7 +142,6 @@ def test_the_sample_is_written_to_a_new_directory_only(tmp_path):
         sample_lab(tmp_path / "sample.memlab")
 
 
-@pytest.mark.long
 def test_the_command_serves_the_page_until_ctrl_c_and_keeps_the_lab(chat, tmp_path):
     words = ["try", str(chat), "--lab", str(tmp_path / "own.memlab"), "--no-open", "--json"]
     process = subprocess.Popen(

@@ -39,7 +39,6 @@ def long_texts():
     return lab
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_lists_have_the_beginnings_of_long_texts(long_texts, name):
     options = {"RecallExplorer": {"question": "harbour", "limit": 30}}.get(name, {})

@@ -53,7 +53,6 @@ def counts(widget):
     return metric["gained"], metric["lost"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("slot", "source"),
     [
@@ -82,7 +81,6 @@ def test_the_numbers_are_those_of_score(labelled, slot, source):
     )
 
 
-@pytest.mark.long
 def test_a_pack_that_abstains_shows_fewer(labelled):
     text = '(pack shy "Shy." :inherits memlab) (setting known-floor 1) (setting unknown-limit 1)'
     shy, pack = memlab.load_pack(text), labelled.policies.pack
@@ -92,7 +90,6 @@ def test_a_pack_that_abstains_shows_fewer(labelled):
     assert ours.frame.equals(theirs.frame)
 
 
-@pytest.mark.long
 def test_a_pack_that_hides_near_duplicates(labelled):
     labelled.questions.add("an old note", wants=[2])
     labelled.policies.use(
@@ -108,7 +105,6 @@ def test_a_pack_that_hides_near_duplicates(labelled):
 DATA = Path(os.environ.get("MEMLAB_DATA", "nowhere")) / "locomo" / "locomo-dev5.json"
 
 
-@pytest.mark.long
 @pytest.mark.skipif(not DATA.is_file(), reason="MEMLAB_DATA has no locomo/locomo-dev5.json")
 def test_the_numbers_are_those_of_score_on_conversations():
     draw = random.Random(5)
@@ -131,7 +127,6 @@ def test_the_numbers_are_those_of_score_on_conversations():
             assert shown(lab, SCORE, source, judge) == values(lab, source)
 
 
-@pytest.mark.long
 def test_drafts_are_scored_on_pools_that_are_kept(labelled, monkeypatch):
     asked = []
 
@@ -150,7 +145,6 @@ def test_drafts_are_scored_on_pools_that_are_kept(labelled, monkeypatch):
     assert len(asked) == 2 * len(ASKED)
 
 
-@pytest.mark.long
 def test_many_questions_are_a_sample_that_is_stated(labelled, monkeypatch):
     monkeypatch.setattr(quality, "_SAMPLE", 3)
     monkeypatch.setattr(quality, "RECALLED", 2)
@@ -168,7 +162,6 @@ def test_many_questions_are_a_sample_that_is_stated(labelled, monkeypatch):
     assert "a random sample of 2 questions of 5" in repr(version)
 
 
-@pytest.mark.long
 class TestStudio:
     def test_the_number_moves_with_the_draft(self, labelled, ask):
         studio = PolicyStudio(labelled)
@@ -277,7 +270,6 @@ class TestRebase:
         labelled.policies.rollback(SCORE, to=number)
         return labelled
 
-    @pytest.mark.long
     def test_a_version_of_another_parent_is_rebased(self, stale, ask):
         studio = PolicyStudio(stale)
         offer = shared(studio, "about")["rebase"]
@@ -296,7 +288,6 @@ class TestRebase:
         assert studio.source == LINE
         assert "is already the current policy of the pack" in ask(studio, "rebase", reason="")
 
-    @pytest.mark.long
     def test_versions_with_their_parent_are_not_marked(self, labelled):
         def offered():
             return shared(PolicyStudio(labelled), "about")["rebase"]
@@ -310,7 +301,6 @@ class TestRebase:
         labelled.policies.use(text, compare=0)
         assert offered() is None
 
-    @pytest.mark.long
     def test_a_draft_next_to_it_stays(self, stale, ask):
         studio = PolicyStudio(stale)
         ask(studio, "check", source=OLDEST, view="one")
@@ -326,7 +316,6 @@ class TestRebase:
         assert text == source.replace("0.1", "0.7")
 
 
-@pytest.mark.long
 def test_the_timeline_compares_two_versions(labelled, ask):
     labelled.policies.install(SCORE, OLDEST, compare=0)
     timeline = VersionTimeline(labelled)
@@ -338,7 +327,6 @@ def test_the_timeline_compares_two_versions(labelled, ask):
     assert shared(timeline, "quality") == {}
 
 
-@pytest.mark.long
 def test_the_explorer_compares_the_chosen_pack(labelled, ask, clock):
     explorer = RecallExplorer(labelled, question="tabs or spaces?")
     assert shared(explorer, "quality") == {}
@@ -368,7 +356,6 @@ class TestInstall:
         labelled.questions.remove(labelled.questions.frame)
         assert labelled.policies.install(SCORE, LINE).scores is None
 
-    @pytest.mark.long
     def test_a_cell_shows_scores_and_explains_questions(self, labelled):
         labelled.questions.add("<img src=x onerror=alert(1)> the parser", wants=15)
         with pytest.warns(memlab.errors.RankingWarning):
@@ -387,7 +374,6 @@ class TestInstall:
         assert "Question list" in note_on_feedback(labelled, SCORE)
 
 
-@pytest.mark.long
 def test_every_slot_has_a_number_or_none(labelled, ask):
     studio = PolicyStudio(labelled)
     for slot in SLOTS:

@@ -71,7 +71,6 @@ def test_paths_and_tokens_with_control_characters_are_refused(caplog: Any) -> No
     assert not [record for record in caplog.records if record.exc_info]
 
 
-@pytest.mark.long
 def test_a_long_message_ends_the_connection_and_reaches_no_widget() -> None:
     async def check(page: Page) -> None:
         for message in ("x" * 9_000_000, "x" * (view._MAX_MESSAGE + 1)):
@@ -96,7 +95,6 @@ def test_a_long_message_ends_the_connection_and_reaches_no_widget() -> None:
     run(check)
 
 
-@pytest.mark.long
 def test_pages_that_close_during_a_message_leave_no_traceback_and_the_others_get_it(
     caplog: Any,
 ) -> None:
@@ -128,7 +126,6 @@ def test_pages_that_close_during_a_message_leave_no_traceback_and_the_others_get
     assert not [record for record in caplog.records if record.exc_info]
 
 
-@pytest.mark.long
 def test_the_error_of_a_page_that_closes_while_a_frame_is_sent_is_read(caplog: Any) -> None:
     class Closing:
         def write_message(self, _frame: bytes, *, binary: bool) -> asyncio.Future[None]:
@@ -146,7 +143,6 @@ def test_the_error_of_a_page_that_closes_while_a_frame_is_sent_is_read(caplog: A
     assert not [record for record in caplog.records if record.exc_info]
 
 
-@pytest.mark.long
 def test_half_sent_heads_give_way_to_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view, "max_connections", lambda: 8)
 
@@ -171,7 +167,6 @@ def test_half_sent_heads_give_way_to_a_request(monkeypatch: pytest.MonkeyPatch) 
     run(check)
 
 
-@pytest.mark.long
 def test_a_head_that_does_not_end_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view, "REQUEST_SECONDS", 0.2)
 
