@@ -132,3 +132,9 @@ def test_a_purge_prints_its_receipt(json_of, run, lab, tmp_path):
     assert not [
         row for row in done["receipt"] if row["step"] == "found" and "again" in row["where"]
     ]
+
+
+def test_a_refusal_names_the_commands_of_verbs(run, lab):
+    refused = run("edit", lab, 1, "--set", "status=deleted")
+    assert refused.exit_code == 1
+    assert refused.stderr.endswith(" At the command line: memlab forget, memlab restore.\n")

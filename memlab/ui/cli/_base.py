@@ -6,6 +6,7 @@ import inspect
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -249,6 +250,11 @@ COMMANDS: Registry[Owned] = Registry("command", kind="commands", about="doc", ch
 """The commands of extensions."""
 
 
+# Calls of verbs in messages, and the groups of commands for the accessors of verbs.
+_ACCESSORS = {"policies": "policy", "agents": "agent", "upkeep": "upkeep"}
+_CALL = re.compile(r"\b(?:mem)?lab\.(?:(policies|agents|upkeep)\.)?([a-z_]+)\b")
+
+
 class _Sections(click.Group):
     """Group of all commands; its help lists them by section, extensions last."""
 
@@ -257,8 +263,17 @@ class _Sections(click.Group):
         try:
             return super().invoke(ctx)
         except MemlabError as error:
-            say(f"memlab: {error}", err=True)
+            say(f"memlab: {error}{self._name_commands(str(error))}", err=True)
             ctx.exit(1)
+
+    def _name_commands(self, text: str) -> str:
+        """Return the commands of the verbs that a message names as calls of Python."""
+        found: dict[str, None] = {}
+        for accessor, verb in _CALL.findall(text):
+            name, group = verb.replace("_", "-"), _ACCESSORS.get(accessor, "")
+            if name in getattr(self.commands.get(group, self), "commands", ()):
+                found[f"memlab {group} {name}".replace("  ", " ")] = None
+        return f" At the command line: {', '.join(found)}." if found else ""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, including extensions."""
@@ -431,15 +446,17 @@ def _build_option(parameter: Parameter, text: str) -> click.Option:
     )
 
 
+# The help shows the limits of a number; the verb itself refuses other values, so that its message is that of Python.
 class _Whole(click.IntRange):
-    """An integer whose limits are shown in the help.
+    """An integer whose limits are shown in the help."""
 
-    The verb itself refuses other values, so that the message is the same as in Python.
-    """
+    convert = staticmethod(click.INT.convert)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse the integer without checking its limits."""
-        return click.INT.convert(value, param, ctx)
+
+class _Number(click.FloatRange):
+    """A number whose limits are shown in the help."""
+
+    convert = staticmethod(click.FLOAT.convert)
 
 
 class _WholeOrWord(click.ParamType[Any]):
@@ -450,14 +467,6 @@ class _WholeOrWord(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Convert an integer in text form; keep other texts."""
         return int(value) if str(value).lstrip("-").isdecimal() else value
-
-
-class _Number(click.FloatRange):
-    """A number whose limits are shown in the help, like ``_Whole``."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse the number without checking its limits."""
-        return click.FLOAT.convert(value, param, ctx)
 
 
 def _choose_type(parameter: Parameter, *parts: Any) -> Any:
@@ -511,13 +520,8 @@ def print_report(report: Report, *, as_json: bool) -> None:
     if as_json:
         click.echo(json_safe(json.dumps(value, default=str, ensure_ascii=False)))
     else:
-        say(
-            "\n".join(text)
-            if isinstance(text, list)
-            else text
-            if isinstance(text, str)
-            else repr(text)
-        )
+        text = "\n".join(text) if isinstance(text, list) else text
+        say(text if isinstance(text, str) else repr(text))
     if status and status[0]:
         raise click.exceptions.Exit(status[0])
 
