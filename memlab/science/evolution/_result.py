@@ -166,7 +166,7 @@ class Evolved(Report):
             else ""
         )
         return (
-            f"Nothing better was found: {tried}, and the most promising of {count_of(self.reported, 'policy')} does {span} "
+            f"Nothing better was found: {tried}, and the most promising of {count_of(self.reported, 'policy')} differs from the start by {span} "
             f"on the report part.{gates}{bound}"
         )
 
