@@ -166,8 +166,8 @@ class Evolved(Report):
             else ""
         )
         return (
-            f"Nothing better was found: {tried}, and the most promising of {count_of(self.reported, 'policy')} differs from the start by {span} "
-            f"on the report part.{gates}{bound}"
+            f"Nothing better was found: {tried}, and the most promising of {count_of(self.reported, 'policy')} differs "
+            f"from the start by {span} on the report part.{gates}{bound}"
         )
 
     @property
