@@ -268,12 +268,12 @@ class _Sections(click.Group):
 
     def _name_commands(self, text: str) -> str:
         """Return the commands of the verbs that a message names as calls of Python."""
-        found: dict[str, None] = {}
+        commands: dict[str, None] = {}
         for accessor, verb in _CALL.findall(text):
             name, group = verb.replace("_", "-"), _ACCESSORS.get(accessor, "")
             if name in getattr(self.commands.get(group, self), "commands", ()):
-                found[f"memlab {group} {name}".replace("  ", " ")] = None
-        return f" At the command line: {', '.join(found)}." if found else ""
+                commands[f"memlab {group} {name}".replace("  ", " ")] = None
+        return f" At the command line: {', '.join(commands)}." if commands else ""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, including extensions."""
