@@ -32,7 +32,6 @@ MANIFEST = "manifest.json"
 _KEY = "memlab"
 # File of each kind of record.
 _TABLES = {"memory": "memories", "edge": "edges", "event": "events"}
-# Other tools show such a column as dates.
 
 
 def write_parquet_folder(bundle: Bundle, folder: Path) -> None:

@@ -96,8 +96,6 @@ def _first_line(error: PolicyError | InputError) -> str:
 _FORMAT = 1
 """Newest version of the bodies of policy events that `VersionLog` reads."""
 
-# Type of times in frames.
-
 
 @dataclass(frozen=True)
 class Version(Displayed):

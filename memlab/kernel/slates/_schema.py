@@ -6,8 +6,6 @@ import polars as pl
 
 from memlab.kernel.base.clock import INSTANT
 
-# The type of all times in a log.
-
 ATTRIBUTED = "attributed"
 """The source of feedback that ``lab.agents.credits.answer`` derived from an answer."""
 

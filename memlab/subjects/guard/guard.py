@@ -300,11 +300,8 @@ def _read_shadow(lab: Any, record: GuardRecord) -> pl.DataFrame:
         common = sum(id in own for id in live) / len(live) if live else 1.0
         retained = sum(reward for id, reward in earned.items() if id in own)
         rows.append((decision, at, common, float(sum(earned.values())), float(retained)))
-    stamp, floats = (
-        INSTANT,
-        dict.fromkeys(("common", "reward", "retained"), pl.Float64),
-    )
-    return pl.DataFrame(rows, schema={"recall": pl.Int64, "at": stamp, **floats}, orient="row")
+    floats = dict.fromkeys(("common", "reward", "retained"), pl.Float64)
+    return pl.DataFrame(rows, schema={"recall": pl.Int64, "at": INSTANT, **floats}, orient="row")
 
 
 # -- the forecast -----------------------------------------------------------------------------------------------------

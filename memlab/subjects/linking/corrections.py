@@ -28,7 +28,8 @@ The vectors of longer texts may be near only because the texts begin alike.
 _STATEMENT_WORDS = 60
 _REACH = ("project", "scope", "branch", "season", "visibility")
 # Kinds of memories about single events: what happened once ends no rule.
-_INCIDENTS = ("gotcha", "environment-quirk", "error-pattern", "codebase-discovery")
+_INCIDENTS = ("gotcha", "environment-quirk", "error-pattern")
+_INCIDENTS_OF_AGENTS = (*_INCIDENTS, "codebase-discovery")
 # Log odds from 40 hand-written corrections and 40 complements of their statements. From _EVIDENT a statement is
 # retired. With a lead of at least _LEAD over the next candidate, _CERTAIN suffices. A statement is hidden from _LIKELY,
 # with that lead from _POSSIBLE. A memory that is called a correction hides from _STATED, with _SMALL_LEAD.
@@ -78,7 +79,7 @@ def keep_corrections(compared: ComparedPairs, now: int) -> None:
     is_comparable &= ~pairs.same("session")
     # what an agent says of its work ends a value that it names, and hides no other statement
     is_told = is_comparable & (pairs.new.word("provenance")[pairs.first] != "inferred")
-    is_incident = np.isin(pairs.old.word("kind")[pairs.second], _INCIDENTS[:3])
+    is_incident = np.isin(pairs.old.word("kind")[pairs.second], _INCIDENTS)
     is_comparable &= ~is_incident
     odds = _weigh_corrections(compared, is_comparable)
     is_certain, is_likely = _judge_odds(compared, odds)
@@ -88,9 +89,8 @@ def keep_corrections(compared: ComparedPairs, now: int) -> None:
         kind, is_settled = kinds[pairs.first[pair]], compared.resolution[pair] == "keep-new"
         is_correction = compared.word(pair) in ("updates", "contradicts")
         is_report = kind == "correction" or reports_change(later)
-        if (
-            kind in _INCIDENTS[: 3 if is_told[pair] else 4]
-        ):  # ends only the statement of a value that it names
+        incidents = _INCIDENTS if is_told[pair] else _INCIDENTS_OF_AGENTS
+        if kind in incidents:  # ends only the statement of a value that it names
             is_correction &= denies_value(later, earlier)
         elif projects[pairs.first[pair]] is None:
             is_correction &= is_report and corrects(later, earlier)
